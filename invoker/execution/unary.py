@@ -74,11 +74,11 @@ class UnaryBody(Keeping):
         """Keep the value of the function, or one that it sends by its context; there may be one only."""
         if self.invocation.is_finished:
             raise StopInvocation
+        self.invocation.emit(index, message)
         if self._message is not None:
             self.break_off(self._second())
             raise StopInvocation
         self._message = message
-        self.invocation.emit(index, message)
 
     def break_off(self, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended."""

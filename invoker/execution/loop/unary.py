@@ -130,24 +130,31 @@ class UnaryTask(LoopRun):
         invocation, turns = self.invocation, self._driver.threads.turns
         if invocation.is_finished:
             return None
-        if self._sent is not None:
-            self._end(None, self._second())
-            return None
         name = invocation.function.spec.name
         if name in turns.known or is_of_many(value):
             return self._give_large(value)
         message = invocation.encode(0, value)[1]
         if len(message.payload) > LARGE_BYTES:
             turns.known.add(name)
-            return turns.budget.run(partial(self._end, message, None))
-        self._end(message, None)
+            return turns.budget.run(partial(self._emit, message))
+        self._emit(message)
         return None
 
     async def _give_large(self, value: Any) -> None:
         """Do the same in a turn of its own."""
         turns = self._driver.threads.turns
         _, message = await turns.encode_on_loop(self.invocation.encode, 0, value)
-        await turns.budget.run(partial(self._end, message, None))
+        await turns.budget.run(partial(self._emit, message))
+
+    def _emit(self, message: Message[bytes]) -> None:
+        """End with the value that the function has returned, which may not be its second one."""
+        if self.invocation.is_finished:
+            return
+        self.invocation.emit(0, message)
+        if self._sent is None:
+            self._end(message, None)
+        else:
+            self._end(None, self._second())
 
     # What the function asks its context for.
 
@@ -158,10 +165,11 @@ class UnaryTask(LoopRun):
             await self.discarded()
         elif self.invocation.is_finished:
             raise StopInvocation
-        elif self._sent is not None:
-            self._end(None, self._second())
-            raise StopInvocation
         else:
+            self.invocation.emit(index, message)
+            if self._sent is not None:
+                self._end(None, self._second())
+                raise StopInvocation
             self._sent = message
 
     async def end(self, index: int) -> None:
@@ -191,8 +199,6 @@ class UnaryTask(LoopRun):
     def _end(self, message: Message[bytes] | None, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended, and answer the peer."""
         driver, answer = self._driver, self._answer
-        if message is not None and not self.invocation.is_finished:
-            self.invocation.emit(0, message)
         if not self.invocation.finish(error):
             return
         driver.engine.close(self.invocation)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from invoker.author.decorator import function
+from invoker.context import Context
 from invoker.errors import Cancelled, Status, StatusError, StopInvocation
 from invoker.message import Message, Metadata, Output, Ref
 
@@ -269,8 +270,52 @@ def safe(x: int, y: str = "") -> str:
     return f"{x}{y}"
 
 
+def sends(x: Any, ctx: Context) -> Any:
+    for _ in range(2):
+        ctx.outputs[0].send(x)
+    return x
+
+
+def sends_and_returns(x: Any, ctx: Context) -> Any:
+    ctx.outputs[0].send(x)
+    return x
+
+
+def sends_and_ends(x: Any, ctx: Context) -> None:
+    ctx.outputs[0].send(x)
+    ctx.outputs[0].end()
+
+
+def sends_and_fails(x: Any, ctx: Context) -> Any:
+    ctx.outputs[0].send(x)
+    raise ValueError("behind its value")
+
+
+async def asends(x: Any, ctx: Context) -> Any:
+    for _ in range(2):
+        await ctx.outputs[0].send(x)
+    return x
+
+
+async def asends_and_returns(x: Any, ctx: Context) -> Any:
+    await ctx.outputs[0].send(x)
+    return x
+
+
+async def asends_and_ends(x: Any, ctx: Context) -> None:
+    await ctx.outputs[0].send(x)
+    await ctx.outputs[0].end()
+
+
+async def asends_and_fails(x: Any, ctx: Context) -> Any:
+    await ctx.outputs[0].send(x)
+    raise ValueError("behind its value")
+
+
+SYNC: tuple[Callable[..., Any], ...] = (sends, sends_and_returns, sends_and_ends, sends_and_fails)
 ASYNC: tuple[Callable[..., Any], ...] = (
     *(grouped, group_fails, timed, task_name, variable, cancels_itself, swallows, awaits_stop),
+    *(asends, asends_and_returns, asends_and_ends, asends_and_fails),
     function(concurrency=3)(overlapping),
 )
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.protocols.web.service.alike import as_async, two
-from tests.protocols.web.service.alike_functions import ASYNC, ERRORS, FUNCTIONS
+from tests.protocols.web.service.alike_functions import ASYNC, ERRORS, FUNCTIONS, SYNC
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -100,7 +100,7 @@ def requests(names: Sequence[str], seed: int) -> Iterator[Asked]:
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_R162_a_call_without_a_session_is_answered_and_told_of_as_one_with_a_session(is_async: bool) -> None:
     """The bytes of the response, the fields of its line and of its entry, what is counted, and what is left."""
-    functions = [*map(as_async, FUNCTIONS), *ASYNC] if is_async else FUNCTIONS
+    functions = [*map(as_async, FUNCTIONS), *ASYNC] if is_async else [*FUNCTIONS, *SYNC]
     names = [one.__name__ for one in functions]
     async with two(*functions) as both:
         for one in requests(names, seed=1):
