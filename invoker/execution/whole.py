@@ -38,7 +38,7 @@ from invoker.core.steps import (
     Timer,
 )
 from invoker.core.streams import InputStream
-from invoker.core.unary import Held
+from invoker.core.unary import Held, UnaryInvocation
 from invoker.errors import Cancelled, Discarded, InternalError, InvocationError, StopInvocation
 from invoker.execution.bodies.spread import Spread
 from invoker.execution.bodies.sync import SyncInput
@@ -258,9 +258,8 @@ class Whole(Keeping):
         driver = self.driver
         try:
             invocation = driver.engine.open(
-                step,
-                deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early, plan=plan,
-                messages=messages,
+                step, deadline=self.deadline, is_counted=self._is_counted, is_early=self._is_early,
+                plan=plan, messages=messages,
             )  # fmt: skip
         except InvocationError as error:
             driver.refused(step, error)
@@ -268,8 +267,7 @@ class Whole(Keeping):
             return None
         self.invocation = invocation
         invocation.peer = getattr(self.outlet, "peer", "")
-        self.is_open = True
-        self.started_s = invocation.started_s
+        self.is_open, self.started_s = True, invocation.started_s
         self.is_timed = self.is_told_of_time or invocation.limit is not None
         invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
         driver.direct.add(self)
@@ -286,7 +284,7 @@ class Whole(Keeping):
 
     def _serve(self) -> None:
         invocation = self.invocation
-        if self._messages:
+        if type(invocation) is UnaryInvocation:
             self.call_unary(self._messages)
             self._end(None)
             return
