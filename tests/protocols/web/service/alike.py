@@ -132,9 +132,10 @@ async def _exchange(served: Served, parts: Sequence[bytes], *, waits_for_100: bo
                 if b" 100 " not in begun:
                     return begun
             await asyncio.sleep(0)
+        begun = await wire.reader.read(1)  # a client that ends its direction is waited for no longer than 0.1 s
         if wire.writer.can_write_eof():
             wire.writer.write_eof()
-        return CHANGING.sub(b"", await wire.ended())
+        return CHANGING.sub(b"", begun + await wire.ended())
 
 
 @contextmanager
