@@ -44,7 +44,7 @@ class Scope(Protocol):
             name: The name of the function.
             args: By position.
             kwargs: By keyword.
-            streams: Whether each value is given by itself as it comes; else one message has the whole result.
+            streams: Whether each value is given by itself as it comes; otherwise one message has the whole result.
 
         Raises:
             NestedError: The invocation was refused or has failed.
@@ -53,7 +53,7 @@ class Scope(Protocol):
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool
     ) -> Iterator[Message[bytes]] | None:
-        """Do the same in the calling thread, which runs the function of ``caller``.
+        """Call the function in the calling thread, which runs the function of ``caller``.
 
         None if the function cannot be called in this thread. The arguments are plain values here, and iterators for
         streaming parameters.
@@ -71,7 +71,7 @@ class Callee(Protocol):
 
 
 class Run(Protocol):
-    """What a context asks of the driver that runs its invocation."""
+    """The operations of the driver that a context uses."""
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -106,8 +106,8 @@ class Run(Protocol):
 class Inputs(Sequence[Any]):
     """The input streams of an invocation, by index or by name (R-038).
 
-    Names are looked up among those that the caller gave, and then among the function's own. If two inputs have the same
-    name, the name means the first one (R-057).
+    A name is looked up first among the names that the caller gave, and then among the function's own. If two inputs
+    have the same name, the name means the first one (R-057).
     """
 
     __slots__ = ("_names", "_own_names", "_streams")
@@ -286,7 +286,7 @@ class Context:
         return _run_of(self).call(name, args, kwargs)
 
     def stream(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        """Do as `call`, but return an iterator of the values as they come; an async function gets an async iterator.
+        """Call another function as `call` does, but return an iterator (or an async one) of the values as they come.
 
         The function waits while its values are not taken. It is closed when the iterator is.
         """

@@ -20,7 +20,7 @@ def lazy(
 
     Args:
         package: Its own name.
-        names: The names that each module defines, separated by blanks; by the module.
+        names: A dict from each module to the names that it defines, separated by blanks.
         base: The package of all these modules; empty: they are given by their whole names.
     """
     where = {name: f"{base}.{module}".lstrip(".") for module, some in names.items() for name in some.split()}

@@ -42,7 +42,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
     Attributes:
         type: The part before the slash, in lower case.
-        subtype: Behind the slash, in lower case.
+        subtype: The part after the slash, in lower case.
         params: Names in lower case and unquoted values, in the order they came.
     """
 

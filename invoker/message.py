@@ -145,7 +145,7 @@ class Output(msgspec.Struct, frozen=True):
 
 
 def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence[str]) -> int:
-    """The index of an output by index or by name; names that the caller gave go first.
+    """The index of an output by index or by name; names that the caller gave come first.
 
     Raises:
         EncodeError: No such output.

@@ -229,7 +229,7 @@ NAMES: Final = {
 
 
 def new_name(name: str) -> str:
-    """The new name of a module; empty if it has not moved.
+    """The new name of a module; empty if the module has not moved.
 
     Args:
         name: The old name, such as ``invoker.drive.loop``.

@@ -119,11 +119,14 @@ class Harness:
         return result.values()
 
     def invoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
-        """Do the same, but return every output and the error; an exception of the function is in ``error``."""
+        """Run the function as `run` does, but return every output and the error.
+
+        An exception of the function is in ``error``, too.
+        """
         return asyncio.run(self.ainvoke(*inputs, accept=accept))
 
     async def ainvoke(self, *inputs: Iterable[Any], accept: str | Sequence[str] | None = None) -> Result:
-        """Do what `invoke` does, in an async test."""
+        """Run the function as `invoke` does, in an async test."""
         async with contextlib.AsyncExitStack() as stack:
             for one in (self.function, *self._others):
                 await one.start()
@@ -235,7 +238,7 @@ class TestServer:
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
     def close(self) -> int:
-        """Stop it gracefully, and return its exit code."""
+        """Stop the server gracefully, and return its exit code."""
         if self._process.poll() is None:
             self._process.terminate()
         try:

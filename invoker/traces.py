@@ -56,12 +56,12 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def traceparent(self) -> str:
-        """The header for whatever this invocation calls, and for its answer."""
+        """The header for calls that this invocation makes, and for its answer."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers for whatever this invocation calls."""
+        """The headers for calls that this invocation makes."""
         state = {"tracestate": self.state} if self.state else {}
         return {"traceparent": self.traceparent, **state}
 
@@ -107,7 +107,7 @@ def request_id_of(metadata: Mapping[str, str]) -> str:
 def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     """A new span for a request with this header, and the headers of the response that carry it; None: it is not valid.
 
-    ``traceresponse`` is its name in the W3C's draft for responses; ``traceparent`` is where most look.
+    The W3C's draft names the header for responses ``traceresponse``; most clients look at ``traceparent``.
     """
     found = _found(traceparent)
     if found is None:

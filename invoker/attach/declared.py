@@ -14,9 +14,9 @@ class Verb(NamedTuple):
 
     Attributes:
         name: The word of the command line.
-        takes: Its arguments, for the list of commands.
-        about: What the command does, for the same list.
-        description: The same as a sentence, for the help of the command.
+        takes: The arguments, as the list of commands shows them.
+        about: What the command does, as the list of commands shows it.
+        description: A sentence about what the command does, for its help.
         module: Has ``add_arguments(parser)`` and ``run(options)``; it is loaded when the command is given.
     """
 
@@ -28,7 +28,7 @@ class Verb(NamedTuple):
 
 
 class EntryFile(NamedTuple):
-    """A kind of file that may stand where an entrypoint does.
+    """A kind of file that may be given in place of an entrypoint.
 
     Attributes:
         suffix: How its name ends.

@@ -49,7 +49,7 @@ class Port(NamedTuple):
     Attributes:
         host: Name or address.
         number: 0 takes a free one.
-        transport: What listens there.
+        transport: The transport that listens there.
         setting: The setting that gives the port, for errors.
     """
 
@@ -66,18 +66,18 @@ class Surroundings:
     Attributes:
         config: Every setting.
         driver: Runs the conversations.
-        actions: Names of functions, by the names of actions that were given to them.
+        actions: Names of functions, by the names of their actions.
         is_ready: Whether this process should get traffic.
-        numbers: Gives what the process has counted.
+        numbers: Gives the counts of the process.
         note: Takes a line of the log that may be written a little later; None: the service logs it itself.
-        tls: For its own sockets; None: they speak plain text.
+        tls: The TLS settings for the service's own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
-        is_asked: Whether INVOKER_PROTOCOLS says which services there are; else they are those of the default.
+        is_asked: Whether INVOKER_PROTOCOLS names the services; otherwise the default ones are served.
         http_address: ``host:port`` of the HTTP transport; empty before it is open, None where there is none.
-        files: What `Service.files` of all services give.
+        files: Gives the results of `Service.files` of all services.
         spoken: Gives the names of the protocols that are served on open transports, each with an address.
         hides: Whether the path of a function of this name belongs to something else.
-        is_lame: Whether the process takes calls still, and says that it is about to stop.
+        is_lame: Whether the process announces that it is about to stop while it still takes calls.
         families: Gives `Service.families` of all services.
     """
 
@@ -108,25 +108,24 @@ class Service:
         name: The name as INVOKER_PROTOCOLS says it.
         settings: A frozen dataclass of its own settings (see `settings.setting`), which ``config.of(settings)`` gives;
             None: it has none.
-        is_default: Whether it is served when nobody chooses.
-        needs: What it lacks if nothing is served, though it was chosen.
+        is_default: Whether it is served if INVOKER_PROTOCOLS is not set.
+        needs: What the service lacks if it was chosen and yet serves nothing; for the error text.
         on_grpc: Whether it has methods for the gRPC transport.
         on_http: Whether it answers paths of the HTTP transport.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
         gives_arrays: Whether functions without annotations may be given arrays.
-        shares_state: Whether its calls find in the store what other calls have put there, so that several workers need
-            one store.
+        shares_state: Whether its calls share data through the store, so that several workers need one store.
         interface: The number of the interface that it was written for, `invoker.attach.declared.INTERFACE`; a service
             of another distribution has to say it.
         host_settings: Names of its settings that an ASGI application does not take, since ports and processes are its
             host's.
         verbs: Commands of the command line.
-        entry_file: What may stand where an entrypoint does.
-        listing: What ``inspect`` can show of functions besides.
+        entry_file: A kind of file that may be given in place of an entrypoint.
+        listing: A further view of functions, for ``inspect``.
         inspection: A module with ``described(spec)``, which gives members for ``inspect --json``, and ``rows(spec)``,
             which gives pairs of a label and a text for readers; empty: ``inspect`` shows nothing of this protocol.
         child_codecs: A function, as "module:name", that registers the protocol's codecs in a child process for isolated
-            functions: it takes the registry, what gives the specs of the functions, and ``max_containers=``.
+            functions: it takes the registry, a function that gives the specs of the functions, and ``max_containers=``.
     """
 
     name: ClassVar[str]
@@ -185,7 +184,7 @@ class Service:
         """Add the functions that the service's settings name to the functions that are served.
 
         Returns:
-            All functions, and names of functions by those of actions.
+            All functions, and the names of functions by the names of their actions.
 
         Raises:
             StartupError: One cannot be loaded, understood or served.
@@ -216,19 +215,19 @@ class Service:
         return ()
 
     def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - for those that answer some
-        """The handler of this path of the HTTP transport; None: the service does not claim it."""
+        """The handler for this path of the HTTP transport; None: the service does not claim the path."""
         return None
 
     def http_over(self, path: str, below: Handler) -> Handler:  # noqa: ARG002 - as `http_handler`
-        """A handler in front of ``below``, the one found for this path, to which it may pass requests on."""
+        """A handler in front of ``below``, the handler for this path, to which it may pass requests on."""
         return below
 
     def socket_handler(self, path: str) -> SocketHandler | None:  # noqa: ARG002 - as `http_handler`
-        """The handler of the WebSockets of this path of the HTTP transport; None: the service does not claim it."""
+        """The handler for WebSockets at this path of the HTTP transport; None: the service does not claim the path."""
         return None
 
     def numbers(self) -> Numbers | None:
-        """The service's counts for ``/metrics``; None: it has none."""
+        """The service's counts for ``/metrics``; None: the service has none."""
         return None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:  # noqa: ARG002 - as `http_handler`
@@ -237,7 +236,7 @@ class Service:
 
     @property
     def addresses(self) -> Sequence[Address]:
-        """Where its own sockets listen, once started."""
+        """The addresses of the service's own sockets, once it has started."""
         return ()
 
     @property

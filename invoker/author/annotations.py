@@ -43,7 +43,7 @@ class Reading:
         type: The type of one item, without Message, Iterator and the like.
         take: The part of the message.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
-        slot: Something else than an input is asked for: the context, or the names of wanted outputs.
+        slot: Set if the parameter is not an input: it takes the context, or the names of the wanted outputs.
         constraints: What the annotation says of the values besides their type.
     """
 
@@ -77,13 +77,13 @@ class Returned:
     Attributes:
         annotation: The annotation as it was resolved.
         result: The shape of the result if the function streams.
-        outputs: Their names and types.
+        outputs: The names and types of the outputs.
         stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.
         open: Whether the number of outputs is left open.
-        awaited: An awaitable is promised, to be awaited first.
+        awaited: Whether an awaitable is promised, which has to be awaited first.
         parts: What each of its values consists of: a tuple, a NamedTuple, or a TypedDict.
-        is_unnamed: These parts have no names of their own.
-        each: What every part is like, where their number is not said: a dict, a list.
+        is_unnamed: Whether the parts have no names of their own.
+        each: The type of every part if the number of parts is open, as in a dict or a list.
     """
 
     annotation: Any
@@ -246,7 +246,7 @@ def _part(item: Any) -> tuple[Any, Take]:
 def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
     """The type of a value, the part of the message that the parameter takes, and the constraints of the annotation.
 
-    Marks of which `Constraints` have not all stay in the type, so that a codec applies them.
+    Marks that `Constraints` do not fully cover stay in the type, so that a codec applies them.
     """
     item, take = _part(_bare(annotation))
     if take is Take.MESSAGE:
@@ -256,7 +256,7 @@ def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
 
 
 def _check_around(annotation: Any) -> None:
-    """Refuse marks of values that are placed at the iterator."""
+    """Refuse marks on the iterator that are meant for its values."""
     if unread(annotation) or constraints_of(annotation):
         raise SpecError("constraints on the values have no effect on the iterator; write Iterator[Annotated[int, ...]]")
 

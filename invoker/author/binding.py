@@ -42,9 +42,10 @@ class Assignment(NamedTuple):
     """Which parameter takes each value, in the order in which the values were given.
 
     Attributes:
-        names: The names of the inputs, for ``Open.bound``; that of a value that nobody takes is what the caller said.
-        parameters: The parameters; None for a value that nobody takes.
-        faults: What is wrong; the first is the one to tell where only one is told.
+        names: The names of the inputs, for ``Open.bound``; a value that no parameter takes has the name that the caller
+            gave.
+        parameters: The parameters; None for a value that no parameter takes.
+        faults: The faults; an error that reports only one reports the first.
     """
 
     names: tuple[str, ...]
@@ -65,10 +66,10 @@ class _Making:
     """An assignment in the making.
 
     Attributes:
-        given: For each value the name of its input, and who takes it.
-        takers: Who takes an input, by its name.
+        given: For each value the name of its input, and the parameter that takes it.
+        takers: The parameter that takes an input, by the input's name.
         faults: What is wrong so far.
-        meant: Inputs that wrong names were probably meant for, so that these are not missing.
+        meant: Inputs that the caller has probably misspelt, so that they are not reported as missing.
     """
 
     def __init__(self) -> None:
@@ -88,12 +89,12 @@ class Binder:
     Args:
         spec: The spec as it was read.
         most: The most values of one call; 0: any number.
-        is_ordered: Whether positions mean all inputs in their order, also those that Python takes by keyword only.
+        is_ordered: Whether values by position may also go to keyword-only parameters, in the order of the inputs.
         has_labels: Whether each name that is no parameter's is an element of ``*args``, if there is one.
 
     Attributes:
         spec: The spec.
-        kept: What was found before, by the number of positions and the names; assignments with faults are not kept.
+        kept: Earlier assignments, by the number of positional values and the names; those with faults are not kept.
     """
 
     def __init__(self, spec: FunctionSpec, *, most: int = 0, is_ordered: bool = False, has_labels: bool = True) -> None:
@@ -130,7 +131,7 @@ class Binder:
         return self.kept.get(key) or self._keep(key, self._called(count, keywords))
 
     def named(self, names: Sequence[str]) -> Assignment:
-        """Bind by the names of inputs, which also parameters have that Python takes by position only."""
+        """Bind by the names of inputs, which positional-only parameters have too."""
         key = tuple(names)
         return self.kept.get(key) or self._keep(key, self._named(names))
 
@@ -171,7 +172,7 @@ class Binder:
         return self._assigned(made)
 
     def _take(self, made: _Making, said: str, name: str, one: Parameter | None) -> None:
-        """Let a parameter take a value, unless there is none, or it has one."""
+        """Let a parameter take a value, unless there is no parameter, or it has a value already."""
         if one is not None and name not in made.takers:
             made.give(name, one)
             return
@@ -204,7 +205,7 @@ class Binder:
         return keyword if is_clear else KEYWORD + keyword, self._others
 
     def _further(self, name: str) -> tuple[str, Parameter | None]:
-        """The name of an input that is no parameter's, and the variadic parameter that takes it."""
+        """The name of an input that is not a parameter's name, and the variadic parameter that takes this input."""
         if self._rest is not None and (self._has_labels or name.startswith("#")) and not name.startswith(KEYWORD):
             return name, self._rest
         if self._others is None or name.removeprefix(KEYWORD) in self._reserved:
@@ -213,7 +214,7 @@ class Binder:
         return name if is_clear else KEYWORD + name, self._others
 
     def _unreachable(self, made: _Making) -> Iterable[Fault]:
-        """Parameters that Python takes by position only, behind one that is left to its default."""
+        """Positional-only parameters that follow one that keeps its default, so they cannot be given."""
         skipped = ""
         for name, one in self._inputs.items():
             if name not in made.takers:
@@ -240,7 +241,7 @@ class Binder:
 
 
 def far_too_many(function: str, count: int, most: int) -> Fault:
-    """The fault of a call with more values than any may have."""
+    """The fault of a call with more values than any call may have."""
     words = f"is given {count} inputs, which exceeds the limit of {most}"
     return Fault("too_many_args", "", function, words, {"expected": str(most), "actual": str(count)})
 

@@ -101,7 +101,7 @@ class _Scan:
     def __init__(
         self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef, *, is_called: bool
     ) -> None:
-        self._is_called = is_called  # otherwise the wrapper around it reads the inputs and makes the outputs
+        self._is_called = is_called  # otherwise a wrapper around the function reads the inputs and makes the outputs
         self._inner = inner
         self._spec = spec
         self._tree = tree
@@ -212,7 +212,10 @@ class _Scan:
                 yield from self._shared(node)
 
     def _shared(self, node: ast.Return) -> Iterator[Finding]:
-        """One stream that two of the returned iterators read: each would get only the items that the other has not."""
+        """One stream that two of the returned iterators read.
+
+        Each would get only the items that the other has not got.
+        """
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
         for name in {one.name for one in self._parameters() if not one.single} - self._locals:
             readers = [number for number, part in enumerate(parts) if _reads(part, name)]

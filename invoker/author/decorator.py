@@ -114,7 +114,7 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         destroy: A hook that runs once, after the last invocation.
         ready: A function that returns whether this one can take work.
         hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
-        timeout_s: Seconds that an invocation may take; after that the caller gets an error, and the function is ended.
+        timeout_s: Seconds that an invocation may take; then the caller gets an error, and the function is stopped.
         max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: no limit.
         calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
         memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.

@@ -34,7 +34,7 @@ class DescribedInput:
         is_option: The parameter is an input only if a caller gives a value.
         is_stream: The function receives it as a stream.
         takes_many: It may be given any number of values: it is a stream, or the function is called for each.
-        said: The default as Python has it; `NOTHING` if there is none.
+        said: The default as a Python value; `NOTHING` if there is none.
         doc: Words for readers; may be empty.
     """
 
@@ -49,7 +49,7 @@ class DescribedInput:
 
     @property
     def name(self) -> str:
-        """The name of the input, by which callers give it."""
+        """The name by which callers give the input."""
         return self.stream.name
 
     @property
@@ -59,7 +59,7 @@ class DescribedInput:
 
     @property
     def is_trigger(self) -> bool:
-        """Whether it has no parameter: each value only makes one more call."""
+        """Whether the function has no parameter, so that each value of this input only makes one more call."""
         return self.stream.is_ignored
 
     @cached_property
@@ -216,7 +216,7 @@ def described(spec: FunctionSpec) -> Described:
 
 
 def listed(function: Described) -> dict[str, Any]:
-    """Describe a function with values that JSON has, under the names that `/functions` uses."""
+    """Describe a function with values that JSON can hold, under the names that `/functions` uses."""
     spec = function.spec
     return {
         "name": function.name,

@@ -20,7 +20,7 @@ def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tup
     """The names and the streams of the inputs that were given.
 
     Args:
-        spec: The spec that `invoker.author.named.bind_options` gives.
+        spec: The spec that `invoker.author.named.bind_options` has returned.
         inputs: One iterator for each of its inputs.
     """
     found: dict[str, Iterator[Any]] = {}

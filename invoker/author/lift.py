@@ -41,11 +41,11 @@ class Function:
     Attributes:
         spec: How its signature was understood.
         hooks: Its life in this process.
-        awaits_values: Whether an input is one value, or an option, which has to come before the function is called.
-        takes_context: A parameter receives the invocation's context.
-        is_unary: The function maps payloads to values, so that it is called once where each input has one; see `once`,
-            or `bound` if it is async.
-        ignores: It is called without the values of its inputs.
+        awaits_values: Whether a value has to come before the function is called: an input is one value, or an option.
+        takes_context: Whether a parameter receives the invocation's context.
+        is_unary: Whether the function maps payloads to values, so that it is called once if each input has one message;
+            see `once`, or `bound` if it is async.
+        ignores: Whether the function is called without the values of its inputs.
     """
 
     def __init__(self, hooks: Hooks, spec: FunctionSpec) -> None:
@@ -80,7 +80,7 @@ class Function:
 
     @property
     def in_parts(self) -> Function:
-        """The same function with an output for each of its parts; itself if it has none."""
+        """The same function with an output for each part of its value; itself if the value has no parts."""
         return Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
 
     def binding(self, names: tuple[str, ...]) -> Function:
@@ -117,7 +117,9 @@ class Function:
         return found
 
     async def start(self) -> None:
-        """Make, enter and initialise the function; before the first invocation. An isolated one starts in its children.
+        """Make, enter and initialise the function, before the first invocation.
+
+        An isolated function is started in its children.
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
@@ -163,7 +165,7 @@ class Function:
     def _open(self, inputs: Sequence[Iterator[Any]], context: Context) -> Sequence[Iterator[Any]]:
         call = self._begin(inputs, context)
         if self._maps:
-            inputs = inputs or (iter((None,)),)  # no input decides the number of calls, so there is one call
+            inputs = inputs or (iter((None,)),)  # no input decides the number of calls, so the function is called once
             mapped = map_sync(call, inputs, context.wait, ignores=self.ignores)
             if self._skips_none:
                 mapped = _but_none(mapped)
@@ -171,10 +173,10 @@ class Function:
         return sync_results(self.spec, call(*self._first_values(inputs)), context.wait)
 
     def once(self, values: Sequence[Any], inputs: Sequence[Iterator[Any]], context: Context) -> Any:
-        """Call a sync function that `is_unary` as its iterator would if each input had one value and no more.
+        """Call a sync function that `is_unary`, as its iterator would for one value of each input.
 
         Args:
-            values: One of each input.
+            values: One value of each input.
             inputs: The inputs for the context; all of them have ended.
             context: The context of this invocation.
 
@@ -189,11 +191,11 @@ class Function:
             result = call() if self.ignores else call(*values)
             return result if type(result) in PLAIN or is_plain(result) else context.wait(result)
         except StopIteration as error:
-            # the error that the iterator itself would raise
+            # a generator would raise this error
             raise RuntimeError("generator raised StopIteration") from error
 
     def bound(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Callable[..., Any]:
-        """The callable that takes one value of each input, in their order; of an async function that `is_unary`.
+        """The callable of an async function that `is_unary`; it takes one value of each input, in order.
 
         Args:
             inputs: As for `once`.
@@ -202,7 +204,7 @@ class Function:
         return self._begin(inputs, context)
 
     async def open_async(self, inputs: Sequence[AsyncIterator[Any]], context: Context) -> Sequence[AsyncIterator[Any]]:
-        """Begin one run of an async function; the twin of `open`."""
+        """Begin one run of an async function, as `open` does for a sync one."""
         if self._has_options:
             names, inputs = await given_async(self.spec, inputs)
             context.inputs = Inputs(inputs, _sent(self.spec, names, context), names)

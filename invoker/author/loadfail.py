@@ -39,7 +39,7 @@ def explain_missing_module(name: str, missing: str) -> str:
 
 
 def explain_missing_file(source: str, path: Path) -> str:
-    """A sentence about a file that does not exist, with a name that comes close."""
+    """A sentence about a file that does not exist, with the name of a file that is spelt alike."""
     if path.is_dir():
         return f"'{source}' is a directory; name a file in it, like '{source.rstrip('/')}/file.py:function'"
     if not path.parent.is_dir():
@@ -96,7 +96,10 @@ def explain_import(name: str, error: BaseException) -> str | None:
 
 
 def _half_made(error: BaseException) -> str | None:
-    """The module that lacks a name because it is still being imported; each Python has another text for this."""
+    """The module that lacks a name because it is still being imported.
+
+    Each version of Python has another text for this.
+    """
     if isinstance(error, AttributeError):
         module = getattr(error.obj, "__name__", None) if inspect.ismodule(error.obj) else None
     else:

@@ -33,7 +33,7 @@ def map_sync(call: Callable[..., Any], inputs: Sequence[Iterator[Any]], wait: Wa
 
     Args:
         call: Takes one value of each input.
-        inputs: Zipped if there are several.
+        inputs: The inputs; if there are several, each call takes one value of each.
         wait: Gives the result of an awaitable that the function returned (R-034).
         ignores: The function takes nothing and is called once for each message of the only input.
     """
@@ -45,7 +45,7 @@ def map_sync(call: Callable[..., Any], inputs: Sequence[Iterator[Any]], wait: Wa
 
 
 def map_async(call: Callable[..., Any], inputs: Sequence[AsyncIterator[Any]], *, ignores: bool) -> AsyncIterator[Any]:
-    """Map an async function, one call after the other; the twin of `map_sync`."""
+    """Map an async function, one call after the other, as `map_sync` does for a sync one."""
     if ignores:
         return _each_async(lambda _: call(), inputs[0])
     if len(inputs) == 1:

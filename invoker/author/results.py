@@ -48,7 +48,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
 
 
 async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterator[Any]]:
-    """Give the outputs of an async function; the twin of `sync_results`."""
+    """Give the outputs of an async function, as `sync_results` does for a sync one."""
     if inspect.isawaitable(result):
         result = await result
     shape = _shape(spec, result)
@@ -90,7 +90,7 @@ async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: 
 def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
     """The function's own names of the wanted outputs, each once, in the order of the outputs.
 
-    The order is not that of the request: so if all outputs are wanted, a tuple of the wanted ones is a tuple of all.
+    The request's order does not count. So a tuple of the wanted outputs is a tuple of all outputs if all are wanted.
     """
     names = [one.name for one in spec.parts or spec.outputs]
     if spec.parts:  # the only output carries all parts

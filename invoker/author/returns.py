@@ -87,7 +87,7 @@ def check_names(facts: Facts, given: Given) -> None:
     """Make sure that the outputs have names if the function asks for the names of the wanted ones (G-060).
 
     Raises:
-        SpecError: Its outputs are only numbered; or the parameter was meant as an input.
+        SpecError: The outputs have only numbers, or the parameter was meant as an input.
     """
     returned = facts.returned
     is_named = returned.result is ResultShape.SEVERAL or (given.parts and not returned.is_unnamed)

@@ -31,7 +31,7 @@ _MOST_LAYERS: Final = 50
 
 
 class _LeftOut:
-    """The default of a key that a TypedDict need not have: a key that is not given is not passed."""
+    """The default of a TypedDict's optional key: if no caller gives the key, it is not passed to the function."""
 
     def __repr__(self) -> str:
         return "left out"
@@ -130,7 +130,10 @@ def layers(function: Any) -> Iterator[Any]:
 
 
 def called(function: Any) -> Any:
-    """The function that runs when a callable is called: behind partials, methods and ``__call__``, but not wrapped."""
+    """The function that runs when a callable is called.
+
+    Partials, methods and ``__call__`` are followed; wrapped functions are not.
+    """
     for _ in range(_MOST_LAYERS):
         if isinstance(function, functools.partial):
             function = function.func
@@ -152,7 +155,7 @@ def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
     """The kind of a callable, from the outermost layer that `inspect` takes for a coroutine or generator function.
 
     A plain function around a coroutine function is plain: it may block, so it runs in a thread, and what it returns is
-    awaited there. One around a generator gives what that gives.
+    awaited there. A plain function around a generator function gives the values of that generator.
     """
     found = next((kind for layer in layers_ if (kind := _kind_of(layer)) is not None), None)
     is_plain = _kind_of(layers_[0]) is None
@@ -247,7 +250,7 @@ def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.
 
 
 def _unpacked(one: inspect.Parameter, name: str) -> Iterator[inspect.Parameter]:
-    """The parameters that ``**options: Unpack[...]`` of a TypedDict stands for; any other one as it is."""
+    """The parameters that ``**options: Unpack[...]`` of a TypedDict stands for; any other parameter unchanged."""
     if not is_unpack(one.annotation):
         yield one
         return
@@ -312,7 +315,7 @@ class _Resolver:
         local = {key: value for key, value in known.items() if key not in self._globals} | self._locals
         try:
             return typing.get_type_hints(holder, self._globals, local, include_extras=True)["it"]
-        except SpecError as error:  # of a Field, for example
+        except SpecError as error:  # the error may come from a Field, for example
             raise SpecError(f"{where} of '{self._name}': {error.detail}") from None
         except NameError as error:
             raise SpecError(
@@ -354,5 +357,5 @@ def _closure(inner: Callable[..., Any]) -> dict[str, Any]:
         try:
             found[name] = cell.cell_contents
         except ValueError:
-            continue  # not assigned yet
+            continue  # the variable is not assigned yet
     return found

@@ -35,7 +35,7 @@ class Take(enum.Enum):
 
 
 class ResultShape(enum.Enum):
-    """What the call of a streaming function returns."""
+    """What a streaming function returns when it is called."""
 
     STREAM = "one iterator"
     SEVERAL = "a tuple of iterators"
@@ -66,8 +66,8 @@ class StreamSpec:
         type: The type of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
         take: What the function receives of each message of an input. `MESSAGE`: ``Message(payload: type, headers,
             media_type)``.
-        single: This input is one value, which is used for the whole call; a second one is refused (R-168).
-        is_option: If nothing comes, its parameter keeps its default (R-164).
+        single: Whether the input is one value for the whole call; a second value is refused (R-168).
+        is_option: Whether the parameter keeps its default if the caller gives no value (R-164).
         media_types: As the decorator lists them; empty means whatever the codecs offer.
         constraints: What the annotation says of the values besides their type.
     """
@@ -105,12 +105,12 @@ class HookSpec:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the invocations of a function may take, over every protocol; 0 and None mean that nothing bounds it.
+    """Limits on the invocations of a function, over every protocol; 0 and None mean no limit.
 
     Attributes:
-        timeout_s: How long one may take.
-        max_calls: How many may be in the function at once, of all callers.
-        calls_per_minute: How many one party may begin within any 60 seconds.
+        timeout_s: How long one invocation may take.
+        max_calls: How many invocations of all callers may be in the function at once.
+        calls_per_minute: How many invocations one party may begin within any 60 seconds.
         memory_bytes: Memory that one invocation may take; it is enforced where the function is isolated.
     """
 
@@ -147,15 +147,15 @@ class Parameter:
     """One parameter, for code that binds inputs to parameters by name.
 
     Attributes:
-        name: Its own; ``stream.name`` is what it is called as an input.
-        stream: What it takes as an input, or the pattern of that if it is variadic; None: it is no input.
-        slot: It receives the context or the names of the wanted outputs, not an input.
-        is_optional: It may be left to its default.
-        by_position: It can be passed so.
-        by_keyword: It can be passed so.
+        name: The parameter's own name; as an input it has the name ``stream.name``.
+        stream: The input that it takes, or the pattern of its inputs if it is variadic; None: it takes no input.
+        slot: Set if it receives the context or the names of the wanted outputs instead of an input.
+        is_optional: Whether it has a default, so that a call may leave it out.
+        by_position: Whether it can be passed by position.
+        by_keyword: Whether it can be passed by keyword.
         is_variadic: ``*args`` if by position, ``**kwargs`` if by keyword.
-        streams: It is annotated as an iterator.
-        default: If it is optional and not variadic.
+        streams: Whether it is annotated as an iterator.
+        default: The default, if it is optional and not variadic.
     """
 
     name: str
@@ -175,11 +175,11 @@ class CallPlan:
 
     Attributes:
         slots: The arguments in the order of the parameters, without the variadic ones.
-        variadic: The inputs beyond those of the slots go to ``*args``.
+        variadic: Whether the inputs beyond those of the slots go to ``*args``.
         result: What a streaming function returns.
-        make: The function is a class to be instantiated at start.
-        parts: Names of what each of its values consists of, one an output; empty: a value is for one output.
-        parameters: All of them, in the order of the signature; for `invoker.author.binding`.
+        make: Whether the function is a class, which is instantiated at start.
+        parts: The names of the parts of each value, one part for each output; empty: a value is for one output.
+        parameters: All parameters in the order of the signature, for `invoker.author.binding`.
     """
 
     slots: tuple[Slot, ...] = ()
@@ -204,22 +204,22 @@ class FunctionSpec:
         inputs: The inputs in the order of their index. With ``open_inputs`` the last one is the pattern of all that
             follow.
         outputs: The outputs in the order of their index; empty with ``open_outputs``.
-        open_inputs: The caller says how many inputs there are.
-        open_outputs: The caller says how many outputs there are.
-        any_output: With ``open_outputs``, what each output is like.
-        parts: What the values of its one output consist of, if they hold arrays: callers who ask for as many outputs
-            get each by itself, others the whole.
+        open_inputs: Whether the caller decides how many inputs there are.
+        open_outputs: Whether the caller decides how many outputs there are.
+        any_output: With ``open_outputs``, the spec of each output.
+        parts: The parts of the values of its only output, if they hold arrays. Callers who ask for as many outputs as
+            there are parts get each part as an output of its own; others get the whole value.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         version: The version that the author or the module gives; may be empty.
         batching: How requests are joined.
         examples: The examples of calls, besides those of the docstring.
-        safe: Calling it changes nothing, so that GET may call it.
-        options: What only one protocol understands, by the class of the option.
+        safe: Whether a call changes nothing, so that GET may call the function.
+        options: The options that only one protocol understands, by the class of the option.
         hooks: Start, stop and ready hooks.
-        bounds: What its invocations may take.
+        bounds: The limits on its invocations.
         isolation: ``"process"`` if each of its invocations runs in a child process; else empty.
         optional: Parameters with a default that may be inputs if a caller names them; some may be among ``inputs``.
-        open_names: Any name may be an input; those that are no parameter's go to ``**kwargs``.
+        open_names: Whether any name may be an input; those that are not names of parameters go to ``**kwargs``.
         call: The way to call it; only `invoker.author.lift` uses that.
     """
 

@@ -105,7 +105,10 @@ class _Shared(Generic[T]):
 
 
 class _Source(_Shared[T]):
-    """A sync stream. One branch pulls it at a time, outside the lock, so that others get at their items meanwhile."""
+    """A sync stream.
+
+    One branch at a time pulls it, without the lock, so that the other branches can take their items meanwhile.
+    """
 
     def __init__(self, stream: Iterator[T], buffers: tuple[_Buffer[T], ...], limit: int | None) -> None:
         super().__init__(buffers, limit)
@@ -234,7 +237,7 @@ class _AsyncSource(_Shared[T]):
         except BaseException as error:
             from asyncio import CancelledError
 
-            # The cancellation may have ended a generator, whose end the other branches must not take for a clean one.
+            # The cancellation may have ended a generator; the other branches must not take that for a normal end.
             if not isinstance(error, CancelledError):
                 self.error = error
             elif getattr(self.stream, "ag_frame", self) is None:

@@ -110,7 +110,7 @@ def _as_openapi(functions: Sequence[Prepared]) -> tuple[list[dict[str, Any]], st
 
 
 def describe_function(prepared: Prepared) -> dict[str, Any]:
-    """Describe a function with values that JSON has."""
+    """Describe a function with values that JSON can hold."""
     spec = prepared.spec
     hooks = spec.hooks
     told = [one.described(spec) for one in _inspections()]

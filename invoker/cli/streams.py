@@ -19,7 +19,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def with_streams(run: Callable[[], int]) -> int:
-    """Run a command, and give its exit code, which is not 0 if its output could not be written."""
+    """Run a command, and return its exit code. It is not 0 if the output of the command could not be written."""
     _stand_in()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -32,7 +32,7 @@ def with_streams(run: Callable[[], int]) -> int:
     except OSError as error:
         if error.errno not in _FULL or error.filename is not None:
             raise
-        code, why = 1, error.strerror  # a print has failed
+        code, why = 1, error.strerror  # writing to stdout has failed before
     why = _lost(sys.stdout) or why
     if why:
         code = code or 1

@@ -9,7 +9,7 @@ from invoker.server.table import TABLE
 from invoker.settings import setting_of
 
 _OURS = "INVOKER_"
-# Our own processes use the first two, and our tests use the third prefix; after the last prefix follows the name of a
+# Our own processes use the first two prefixes, and our tests the third. After the last prefix follows the name of a
 # key, which the operator chooses.
 _NOT_SETTINGS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
 # Kubernetes sets these variables in every pod beside a Service that is named "invoker"

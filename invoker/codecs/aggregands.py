@@ -37,8 +37,8 @@ def read_aggregands(payload: bytes, most_bytes: int | None = None) -> dict[str, 
         most_bytes: Bytes that all arrays together may take; None: eight times the payload.
 
     Raises:
-        ValueError: It is no such message, or becomes too large; a name is empty, or there twice; or a value has more
-            bits than its vector says (F-087).
+        ValueError: The payload is not a serialized Checkpoint, or becomes too large; a name is empty or occurs twice;
+            or a value has more bits than its vector says (F-087).
     """
     found: dict[str, Any] = {}
     left = _VALUE_BYTES * len(payload) if most_bytes is None else most_bytes
@@ -124,7 +124,7 @@ def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
 def _fields(data: memoryview, fields: Iterator[None]) -> Iterator[tuple[int, memoryview | int]]:
     """Numbers and contents of the fields of a message; fields of fixed size are skipped, since the message has none.
 
-    Each takes one of ``fields``, which are those that the payload may still have.
+    Each field takes one of ``fields``, the fields that the payload may still have.
     """
     at = 0
     while at < len(data):

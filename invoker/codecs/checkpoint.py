@@ -48,7 +48,7 @@ _ENCRYPTED: Final = 1
 
 C = TypeVar("C", bound=Checkpoint)
 
-limit_on_loop((CHECKPOINT,), 16 * 1024)  # a compressed payload may become a thousand times as long
+limit_on_loop((CHECKPOINT,), 16 * 1024)  # deflate can expand a payload a thousand times
 
 
 class CheckpointCodec(Specialised):

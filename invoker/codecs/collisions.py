@@ -32,7 +32,7 @@ _Hash = Callable[[str], int | None]
 
 
 def checks(type_: Any, within: Within) -> Check | None:
-    """A check that raises ValueError for plain values that would take too long to become this type; None: none would.
+    """A check that raises ValueError for plain values that become this type too slowly; None: no value does.
 
     Args:
         type_: The annotation.
@@ -80,7 +80,7 @@ def checking(parse: Callable[[Any], Any], plain: Callable[[Any], Any], check: Ch
 
 
 def refuse_alike(made: Iterable[Any]) -> None:
-    """Refuse values that would take too long to become a set, though they are made already.
+    """Refuse values that would take too long to become a set, even if they are made already.
 
     Raises:
         ValueError: Too many values have the same hash.
@@ -95,7 +95,7 @@ def _keys(annotations: Iterable[Any]) -> Iterable[Any]:
         if isinstance(origin, type) and issubclass(origin, AbstractSet):
             yield from typing.get_args(one)[:1] or (Any,)
         elif isinstance(origin, type) and issubclass(origin, Mapping):
-            # Keys of no type are texts, or numbers of 64 bits, of which few can have one hash.
+            # Keys without a type are texts, or numbers of 64 bits; few of these can have the same hash.
             yield from (key for key in typing.get_args(one)[:1] if key not in (Any, object))
 
 
@@ -110,7 +110,8 @@ def _hashes(annotations: Iterable[Any]) -> Iterable[_Hash]:
 
 
 def _count(given: Iterable[Any], hashes: Iterable[_Hash]) -> None:
-    # By their texts, since a set of the numbers themselves would be as slow as the attack that is prevented here.
+    # The numbers are counted by their texts, since a set of the numbers would be as slow as the attack that is
+    # prevented here.
     texts = {one if type(one) is str else str(one): one for one in given}
     for make in hashes:
         _refuse(found for one in texts.values() if (found := _hashed(one, make)) is not None)

@@ -102,8 +102,8 @@ _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
 def json_list_exceeds(payload: bytes, most: int) -> bool:
     """Whether the beginning of a JSON array shows that it has more than ``most`` elements.
 
-    Splitting hundreds of thousands of elements takes a second, so only the first ones are counted here. An array that
-    nests others down to the fifth level, or is no JSON, may pass.
+    Splitting hundreds of thousands of elements takes a second, so only the first ones are counted here. An array with
+    five or more levels of nesting, or one that is not JSON, may pass.
     """
     if payload.count(b",") < most:
         return False
@@ -193,7 +193,9 @@ _CONTAINERS: Final = re.compile(_SCALARS + b"++|(" + _CONTAINER + b")", re.DOTAL
 
 
 def check_array(array: Any) -> None:
-    """Refuse an array that would become too many lists. One without elements, or with rows of one, can have millions.
+    """Refuse an array that would become too many lists.
+
+    An array without elements, or whose rows have one element each, can become millions of lists.
 
     Raises:
         ValueError: The array would become more lists than can be written.

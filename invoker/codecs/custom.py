@@ -139,7 +139,7 @@ def codec(
         encodes: The types that ``encode`` takes; none given means any.
 
     Raises:
-        TypeError: It is no codec.
+        TypeError: The object is not a codec.
         ValueError: A media type is malformed.
     """
     if decode is not None or encode is not None:
@@ -159,7 +159,7 @@ def register(one: Any, media_types: tuple[str, ...] = ()) -> None:
     """Register a codec, or a class of one, for the whole process; the latest for a media type is asked first.
 
     Raises:
-        TypeError: It is no codec.
+        TypeError: The object is not a codec.
         ValueError: A media type is malformed, or there is none.
     """
     _add(adapt(one, media_types))
@@ -185,7 +185,7 @@ def adapt(one: Any, media_types: tuple[str, ...] = ()) -> Specialised:
     """Wrap any codec in the interface of the built-in ones.
 
     Raises:
-        TypeError: It is no codec.
+        TypeError: The object is not a codec.
         ValueError: A media type is malformed, or there is none.
     """
     made = one() if isinstance(one, type) else one
@@ -261,7 +261,7 @@ def _reaches(modules: tuple[str, ...], owners: frozenset[str]) -> bool:
 
 
 def _reached(modules: tuple[str, ...]) -> Iterator[str]:
-    """These modules, and the modules that are in their globals, or whose classes or functions are, and so on."""
+    """These modules, the modules in their globals, the modules of classes and functions in their globals, and so on."""
     queue, seen = list(modules), set(modules)
     for name in queue:
         yield name

@@ -51,8 +51,8 @@ def json_value(payload: bytes | msgspec.Raw) -> Any:
     """The value of a JSON text, as msgspec reads it.
 
     Raises:
-        ValueError: It is no JSON.
-        RecursionError: It is nested too deeply.
+        ValueError: The text is not JSON.
+        RecursionError: The text is nested too deeply.
     """
     return _read(payload)
 
@@ -91,11 +91,13 @@ def bounded(parse: Callable[[Any], Any], convert: Callable[[Any], Any] | None = 
 
 
 def capped(parse: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A parser for types that keep all digits of a number, which the other way loses: it refuses more slow numbers.
+    """A parser for types that keep all digits of a number.
+
+    Python's own parser would lose digits, so this one refuses payloads with many slow numbers.
 
     Args:
         parse: Reads all other payloads; it raises ValueError, as the result does.
-        convert: Makes the same of plain lists, dicts, texts and numbers.
+        convert: Makes the result of ``parse`` from plain lists, dicts, texts and numbers.
     """
 
     def read(payload: Any) -> Any:
@@ -144,7 +146,7 @@ def read_float(text: str) -> float:
         ValueError: The number is out of range.
     """
     number = float(text)
-    if number - number != 0.0:  # what is infinite
+    if number - number != 0.0:  # `float` gave infinity
         raise ValueError(f"the number {text[:40]} is out of range")
     return number
 

@@ -86,7 +86,7 @@ class FormCodec(Specialised):
 
 
 def gather(pairs: Iterable[tuple[str, Any]], lists: frozenset[str] | None = frozenset()) -> dict[str, Any]:
-    """Make a dict from pairs, with a list for a name that comes again, or for which a list is wanted.
+    """Make a dict from pairs, with a list for a name that occurs several times, or for which a list is wanted.
 
     Args:
         pairs: The pairs in the order they came.
@@ -136,7 +136,7 @@ def _charset(media_type: MediaType) -> str | None:
 
 
 def _hinted(error: DecodeError, type_: Any) -> DecodeError:
-    """Add a hint where lists are wanted: the caller has most likely sent JSON by curl, which calls it a form."""
+    """Add a hint where lists are wanted: the caller has most likely sent JSON by curl, which labels it as a form."""
     if not (wants_arrays([type_]) or any((typing.get_origin(one) or one) in _LISTS for one in members(type_))):
         return error
     error.add_hint("; for lists send JSON, with Content-Type: application/json")

@@ -34,7 +34,7 @@ class Codec(Protocol):
     A codec may be shared by threads. Its exceptions reach the peer as a bad input or as a failed serialisation.
 
     Attributes:
-        media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
+        media_types: Media types such as ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
     """
 
     media_types: tuple[str, ...]
@@ -77,7 +77,7 @@ class Offer(msgspec.Struct, frozen=True, eq=False):
 
 
 class Specialised:
-    """A codec that makes a closure for each pair of media type and Python type, so a value costs only one call.
+    """A codec that makes a closure for each pair of media type and Python type, so that each value costs only one call.
 
     Args:
         media_types: The media types; empty means those of the class.

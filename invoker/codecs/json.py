@@ -139,7 +139,7 @@ class JsonCodec(Specialised):
 
 
 def _spelt(parse: _Parse, parse_large: _Parse, spelling: Spelling, names: tuple[Place, str, Any]) -> Decode:
-    """A decoder of objects that looks at their keys, without a call of Python where all are known."""
+    """A decoder of objects that checks their keys; if all keys are known, this calls no Python function."""
     checked, classes = spelling.checked(parse), spelling.classes
     strict, strict_large = spelling.json, spelling.json_large
 
@@ -166,7 +166,7 @@ def _spelt(parse: _Parse, parse_large: _Parse, spelling: Spelling, names: tuple[
 def _behind_mark(
     parse: _Parse, payload: bytes, error: BaseException, names: tuple[Place, str, Any], spelling: Spelling | None = None
 ) -> Any:
-    """The value of a payload behind its byte order mark; without a mark, the error is raised."""
+    """Decode a payload again without its byte order mark; if it has no mark, raise the error."""
     behind_mark = charsets.strip_mark(payload)
     if behind_mark is None:
         cause = spelling.cause_json(payload) if spelling is not None and isinstance(error, ValueError) else ""
@@ -253,7 +253,7 @@ def _transcoded(charset: str, name: str, cls: type, where: Place) -> Encode:
 
 
 def _no_nan(value: Any) -> None:
-    """Make sure that msgspec, which writes NaN and infinity as null, has met neither.
+    """Make sure that a value holds neither NaN nor infinity, which msgspec writes as null.
 
     Raises:
         ValueError: There is a NaN or an infinity in it (R-085).

@@ -23,7 +23,7 @@ class _Plan(NamedTuple):
 
     Attributes:
         defaults: The defaults of fields that may be missing in it.
-        inside: Fields whose values may have instances in them that must be completed.
+        inside: Fields whose values may contain further instances that must be completed.
     """
 
     defaults: tuple[tuple[str, Any], ...]
@@ -63,7 +63,7 @@ def is_incomplete(type_: Any, *, is_made: bool = False) -> bool:
 
     Args:
         type_: The annotation.
-        is_made: Ask about instances that their class has made; these lack ``init=False`` fields only.
+        is_made: Whether the class itself has made the instances; then only ``init=False`` fields may be missing.
     """
     return any(_of_node(node, is_made=is_made) for node in reached(_known(type_)))
 
@@ -105,7 +105,10 @@ def _plan(cls: type) -> _Plan | None:
 
 
 def _defaults(cls: type, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]:
-    """Plain defaults that are attributes of the class. A slot or other data descriptor is none: it holds the value."""
+    """Plain defaults that are attributes of the class.
+
+    A slot or another data descriptor is not a default, since it holds the value.
+    """
     if not dataclasses.is_dataclass(cls) or not getattr(cls, "__dictoffset__", 0):
         return ()
     return tuple(

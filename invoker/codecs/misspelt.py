@@ -37,7 +37,7 @@ class Spelling:
     """The fields of the classes that an annotation names.
 
     Args:
-        classes: The names that an object may have, by the class of the values (dict for a TypedDict).
+        classes: The keys that an object may have, by the class of the values (dict for a TypedDict).
 
     Attributes:
         classes: The names by class.
@@ -56,7 +56,7 @@ class Spelling:
         return msgspec.json.Decoder(self._twin).decode
 
     def json_large(self, payload: bytes) -> None:
-        """Do the same as `json`, for a text of at least `LARGE_BYTES`."""
+        """Check keys as `json` does, for a text of at least `LARGE_BYTES`."""
         end, is_plain = -1, b"\\" not in payload
         for _ in range(_FEW if is_plain else 0):
             if (start := payload.find(b'"', end + 1)) < 0:
@@ -69,7 +69,7 @@ class Spelling:
 
     @cached_property
     def msgpack(self) -> Callable[[Any], Any]:
-        """As `json`, for MessagePack."""
+        """Check keys as `json` does, for MessagePack."""
         return msgspec.msgpack.Decoder(self._twin).decode
 
     @cached_property
@@ -88,11 +88,11 @@ class Spelling:
             raise msgspec.ValidationError(found)
 
     def check_json(self, made: Any, payload: Any) -> None:
-        """As `check`, for the JSON of the object."""
+        """Check keys as `check` does, for the JSON of the object."""
         self.check(made, _KEYS(payload))
 
     def checked(self, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A parser of JSON that looks at the keys."""
+        """A parser of JSON that checks the keys."""
 
         def parse_and_check(payload: Any) -> Any:
             try:
@@ -108,7 +108,7 @@ class Spelling:
         return parse_and_check
 
     def converting(self, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A converter that makes values of plain ones, and checks their keys."""
+        """A converter from plain values to typed ones that also checks their keys."""
 
         def convert_and_check(value: Any) -> Any:
             if type(value) is not dict or value.keys() <= self.known:
@@ -125,14 +125,16 @@ class Spelling:
         return convert_and_check
 
     def cause(self, keys: Iterable[Any]) -> str:
-        """The misspelt field of an object that became no value.
+        """The misspelt field of an object that could not be converted.
+
+        Empty if no field is misspelt, or several classes are possible.
 
         Empty if there is none, or there are several classes.
         """
         return self._found(self.known, keys) if len(self.classes) == 1 else ""
 
     def cause_json(self, payload: Any) -> str:
-        """As `cause`, for JSON that may be an object."""
+        """The misspelt field as `cause` finds it, for JSON that may be an object."""
         try:
             return self.cause(_KEYS(payload))
         except (ValueError, RecursionError):
@@ -149,7 +151,7 @@ def spelling_of(type_: Any) -> Spelling | None:
     """The spelling check for objects of an annotation; None: it names no class with fields, or each takes any key."""
     try:
         return _cached(type_)
-    except TypeError:  # it cannot be hashed
+    except TypeError:  # the annotation cannot be hashed
         return _spelling(type_)
 
 
@@ -162,7 +164,7 @@ def _spelling(type_: Any) -> Spelling | None:
         is_dict = issubclass(cls, dict)
         if not is_structured(cls):
             if is_dict:
-                return None  # it takes any key
+                return None  # the class takes any key
             continue
         names = _names(cls)
         if names is None or (is_dict and dict in classes):

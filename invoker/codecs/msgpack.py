@@ -33,7 +33,7 @@ _ENCODE = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 
 
 class MsgpackCodec(Specialised):
-    """MessagePack: the values that JSON has, and bytes, and keys that are no strings."""
+    """MessagePack: the values of JSON, and also bytes, and keys that are not strings."""
 
     media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
     applies_marks = True

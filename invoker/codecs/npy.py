@@ -142,7 +142,7 @@ def write_array(value: Any) -> bytes:
     """An array, or what has the form of one, as a file of numpy, format 1.0.
 
     Raises:
-        ValueError: It has elements of another kind than numbers, text and times.
+        ValueError: The array has elements of another kind than numbers, text and times.
     """
     import numpy as np
 

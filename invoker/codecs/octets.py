@@ -21,7 +21,7 @@ class OctetsCodec(Specialised):
     applies_marks = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that gives the payload unchanged; a str gets it as UTF-8, and a number is read from that."""
+        """A closure that gives the payload unchanged. For str it decodes UTF-8, and for a number it reads that text."""
         if is_any(type_):
             return payload_of
         wanted = bytes_like(type_)
@@ -68,7 +68,7 @@ class OctetsCodec(Specialised):
 
 
 class ReadyCodec(OctetsCodec):
-    """Bytes that a function gives as a type that it declares are encoded already, such as a page of HTML or JSON."""
+    """Takes bytes as a type that the function declares. They are already encoded, such as a page of HTML or JSON."""
 
     decodes = False
 

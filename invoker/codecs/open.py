@@ -27,7 +27,7 @@ def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedM
         media_type: The media type as it came; may be malformed.
         type_: The annotation; ``Any`` takes bytes.
         index: The index of the input, for texts of errors.
-        error: What the registry says, to be raised again where nothing fits.
+        error: The error of the registry, which is raised again if nothing fits.
 
     Raises:
         UnsupportedMediaType: The bytes of this type cannot be made into ``type_``.

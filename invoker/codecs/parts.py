@@ -81,8 +81,8 @@ class PartReader:
     """Reads a multipart body that comes in pieces.
 
     Args:
-        media_type: The media type of the body, with its boundary; as text it may be as careless as headers in the wild
-            are.
+        media_type: The media type of the body, with its boundary; as text it may be malformed in the ways in which real
+            headers are.
         most_parts: A body with more is refused; None: any number, for a caller that takes them one by one.
         most_bytes: The most bytes of one part; None: the whole body is bounded.
 
@@ -108,8 +108,8 @@ class PartReader:
         """Take the next piece of the body; gives the parts that it completes.
 
         Raises:
-            DecodeError: It is malformed, or a part has no name.
-            LimitExceeded: It has too many parts, or one of them is too long.
+            DecodeError: The body is malformed, or a part has no name.
+            LimitExceeded: The body has too many parts, or a part is too long.
         """
         try:
             self._parser.write(chunk)
@@ -119,7 +119,7 @@ class PartReader:
         return ready
 
     def close(self) -> None:
-        """The body is over.
+        """Note that the body is over.
 
         Raises:
             DecodeError: The body ends before its last boundary.
@@ -129,7 +129,10 @@ class PartReader:
 
 
 class _Content:
-    """What the parser has found. It does not refer to the parser, so both are freed as soon as they are unused."""
+    """The parts that the parser has found so far.
+
+    It does not refer to the parser, so both are freed as soon as they are unused.
+    """
 
     def __init__(self, most_parts: int | None, most_bytes: int | None) -> None:
         self.ready: list[Part] = []
@@ -214,7 +217,10 @@ def _part(headers: Headers, payload: bytes) -> Part:
 
 
 def _name(raw: bytes) -> str:
-    """A name as it was before a browser or curl escaped it (HTML, "Multipart form data"): three characters only."""
+    """Undo the escaping of a name by a browser or curl (HTML, "Multipart form data").
+
+    It concerns three characters only.
+    """
     return _text(raw).replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 
 

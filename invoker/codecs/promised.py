@@ -95,7 +95,7 @@ def _is_array(said: Any, value: Any) -> bool:
 
 
 def _is_one(type_: Any, value: Any) -> bool:
-    """Whether a value may be of a type that is no union."""
+    """Whether a value may be of a type that is not a union."""
     if is_any(type_):
         return True
     if isinstance(type_, typing.TypeVar):

@@ -52,7 +52,8 @@ def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls
         return error if error.place == where else error.inside(where)
     why = reason(error)
     if not isinstance(error, (str, *_OURS)):
-        # An exception of an author's class or codec; a policy may withhold its text, but not the invoker's own reasons.
+        # This is an exception of an author's class or codec, so a policy may withhold its text; it never withholds the
+        # invoker's own reasons.
         why = Why(why.text, type(error).__name__)
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 
@@ -62,7 +63,7 @@ def choices(wanted: Sequence[Any], *, has_literals: bool = False) -> str:
 
     Args:
         wanted: Annotations.
-        has_literals: Whether values of Literals are listed; they stand in the text where it spells the annotation.
+        has_literals: Whether values of Literals are listed; they are in the text already if it spells the annotation.
     """
     texts: list[str] = []
     for one in wanted:

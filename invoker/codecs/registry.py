@@ -131,8 +131,8 @@ class Registry:
             first: Whether the codec is asked before the registered ones, and so may override them (R-090).
 
         Raises:
-            TypeError: It is no codec.
-            ValueError: It names no media type.
+            TypeError: The object is not a codec.
+            ValueError: The codec names no media type.
         """
         one = custom.adapt(codec)
         if first:
@@ -142,7 +142,7 @@ class Registry:
         self._forget()
 
     def declaring(self, inputs: Iterable[str], outputs: Iterable[str]) -> Registry:
-        """A copy for a function that declares media types: where there is no codec they are raw bytes, or text.
+        """A copy for a function that declares media types: media types without a codec are raw bytes, or text.
 
         Bytes that no other codec writes as a declared type are taken as the author's own encoding of it.
 
@@ -172,7 +172,7 @@ class Registry:
             name: The name of the input, likewise.
 
         Raises:
-            UnsupportedMediaType: It is malformed, a wildcard, or has no codec (R-065, R-066, R-067).
+            UnsupportedMediaType: The media type is malformed, is a wildcard, or has no codec (R-065, R-066, R-067).
         """
         self._refresh()
         key = (media_type, type_, index, name)

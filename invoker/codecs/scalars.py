@@ -29,7 +29,7 @@ _STAMPS = (dt.datetime, dt.date, dt.time)
 
 
 def reader(type_: Any) -> Callable[[str], Any]:
-    """A closure that reads text as this type (R-094); a str is the text itself.
+    """A closure that reads text as this type (R-094); a str gets the text itself.
 
     Numbers, booleans and dates may have white space around them. Empty text is None where that is allowed.
 
@@ -65,7 +65,7 @@ def reader(type_: Any) -> Callable[[str], Any]:
 
 
 def writer(cls: type) -> Callable[[Any], str] | None:
-    """A closure that spells values of this class, or None when they are no single piece of text (R-078)."""
+    """A closure that writes values of this class as text, or None if they are not a single piece of text (R-078)."""
     if issubclass(cls, enum.Enum):
         return lambda value: _spelt(value.value)
     if issubclass(cls, str):

@@ -38,7 +38,9 @@ class _Whatever(type):
 
 
 class StandIn(metaclass=_Whatever):
-    """Stands for a type; each is a class of its own, since msgspec takes classes only.
+    """Stands for a type that msgspec cannot make.
+
+    Each stand-in is a class of its own, since msgspec takes only classes.
 
     Attributes:
         stood_for: The annotation that the author wrote.
@@ -202,7 +204,7 @@ def _chosen_by_name(cls: type[enum.Enum]) -> type[StandIn]:
 def _union(type_: Any) -> type[StandIn]:
     several = tuple((one, _replaced(one, 0), _members(bare(one))) for one in typing.get_args(type_))
     for _, made, _ in several:
-        msgspec.json.Decoder(made, dec_hook=_never)  # refuses what nothing can make
+        msgspec.json.Decoder(made, dec_hook=_never)  # refuses a type that nothing can make
 
     def make(value: Any, convert: Convert) -> Any:
         problem: Exception | None = None
@@ -259,7 +261,10 @@ def _tagged(found: Members, value: Mapping[Any, Any]) -> int:
 
 @functools.lru_cache(maxsize=1000)
 def _record(type_: Any) -> type[StandIn]:
-    """A stand-in for a class with such fields; the class may refer to itself, so its fields are read when needed."""
+    """A stand-in for a class with odd fields.
+
+    The class may refer to itself, so its fields are read when they are needed.
+    """
     cls = typing.get_origin(type_) or type_
 
     @functools.cache

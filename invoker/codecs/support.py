@@ -34,7 +34,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
 
     Args:
         type_: The annotation.
-        modules: The modules of the function, whose codecs count; None: all of this process do.
+        modules: The modules of the function, whose codecs count; None: all codecs of this process count.
     """
     for one in custom.registered(modules):
         try:

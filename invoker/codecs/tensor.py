@@ -46,7 +46,7 @@ _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYT
 
 
 class TensorCodec(Specialised):
-    """Arrays, and values that can be made one, as tensors; other element types are refused, never cast (G-061)."""
+    """Arrays, and values that can become arrays, as tensors. Other element types are refused, never cast (G-061)."""
 
     media_types = (TENSOR,)
 

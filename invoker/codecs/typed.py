@@ -133,7 +133,7 @@ def collisions_of(type_: Any) -> Check | None:
 
 
 def _with_models(type_: Any) -> Iterator[Any]:
-    """Give the same as `within`, with the fields of pydantic's models."""
+    """All annotations that `within` gives, and those of the fields of pydantic's models."""
     left, seen = [type_], set[int]()
     while left:
         for one in within(left.pop()):
@@ -250,7 +250,10 @@ def adapter(type_: Any) -> Any:
 
 
 def plain(cls: type) -> bool:
-    """Whether values of this class have a form in dicts, lists, strings and numbers; what is inside may still not."""
+    """Whether values of this class have a form in dicts, lists, strings and numbers.
+
+    Values inside them may still have none.
+    """
     if issubclass(cls, BYTES_LIKE):
         return False
     if issubclass(cls, (*_NATIVE, enum.Enum, Mapping, collections.deque)):

@@ -51,7 +51,7 @@ def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Spe
         decode: The decoder as a codec made it.
         type_: The annotation.
         where: Starts the text of errors.
-        essence: The media type without parameters, for the same.
+        essence: The media type without parameters, for the text of errors.
         codec: The codec; if it is an author's own, msgspec's marks are left to it.
     """
     if codec.applies_marks and bytes_like(type_) is None:
@@ -161,7 +161,7 @@ def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
     own = leaves(type_)
     for one in within(type_):
         for mark in getattr(one, "__metadata__", ()):
-            is_known = one in own and is_read(mark, one)  # by `Constraints`
+            is_known = one in own and is_read(mark, one)  # `Constraints` apply it
             if isinstance(mark, msgspec.Meta) and not is_known and _checks(mark):
                 yield f"pydantic validates {spell(type_)} and does not know {_spelt([mark])}; write pydantic's Field"
             for part in _parts(mark):

@@ -29,7 +29,7 @@ def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     """The number that begins here, and where it ends. Bits above the 64th are dropped, as protobuf does.
 
     Raises:
-        ValueError: It is longer than ten bytes, or the data end within it.
+        ValueError: The number is longer than ten bytes, or the data end within it.
     """
     number = shift = 0
     for end in range(at, min(at + _LONGEST, len(data))):

@@ -24,7 +24,7 @@ def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False
     Args:
         convert: Makes the wanted type; it raises ``msgspec.ValidationError``.
         value: A value of lists, dicts, texts and numbers.
-        is_exact: Decimals are wanted, which keep digits that the floats of this value have lost.
+        is_exact: Whether the type keeps all digits, as Decimal does; the floats of the value may have lost some.
     """
     try:
         return convert(_whole(value, is_exact=is_exact))

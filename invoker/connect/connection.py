@@ -60,7 +60,7 @@ def count(text: str) -> int:
     """A whole number of at least 1.
 
     Raises:
-        argparse.ArgumentTypeError: The text is none.
+        argparse.ArgumentTypeError: The text is not such a number.
     """
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a count; give 1 or more")
@@ -68,11 +68,11 @@ def count(text: str) -> int:
 
 
 def ended(command: Callable[[], int], hint: Callable[[CallFailed], str] = lambda _: "") -> int:
-    """Run a command, and give its exit code; an error is told on stderr.
+    """Run a command, and return its exit code; an error is printed on stderr.
 
     Args:
         command: Gives the exit code of a clean end.
-        hint: What to try where a call has failed; empty: nothing.
+        hint: Advice for the case that a call fails; empty: none.
     """
     try:
         return command()

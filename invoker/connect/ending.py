@@ -29,8 +29,8 @@ POLL_S = 0.005
 class Ending:
     """Finds the status that the peer sent, not the one that grpc.aio makes up when a write fails.
 
-    gRPC reports the first status of a call to a callback, at once: one that is reported by the task that is writing is
-    made up, and the peer's takes its place later, without a callback.
+    gRPC reports the first status of a call to a callback, at once. If the callback runs in the task that is writing,
+    the status is made up; the peer's status replaces it later, without a callback.
     """
 
     def __init__(self) -> None:

@@ -100,7 +100,7 @@ async def pull(values: Iterable[T]) -> AsyncGenerator[T, None]:
     loop nor the end of the process.
     """
     loop = asyncio.get_running_loop()
-    wanted: queue.SimpleQueue[asyncio.Future[Any] | None] = queue.SimpleQueue()  # at most one future and the end
+    wanted: queue.SimpleQueue[asyncio.Future[Any] | None] = queue.SimpleQueue()  # holds at most one future, and the end
     threading.Thread(target=_serve, args=(loop, values, wanted), name="invoker-input", daemon=True).start()
     try:
         while True:
@@ -145,6 +145,7 @@ def _resolve(future: asyncio.Future[Any], result: object, error: BaseException |
 
 def _close_sync(iterator: object) -> None:
     closing = getattr(iterator, "close", None)
-    # Only what a generator calls close: an open file is an iterator too, and belongs to the caller.
+    # Only iterators with the methods of a generator are closed: an open file is an iterator too, but it belongs to the
+    # caller.
     if closing is not None and hasattr(iterator, "throw"):
         closing()

@@ -41,7 +41,7 @@ class Framing:
         is_raw: Whether the file is not split into lines.
         chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
         is_json: Every frame must be JSON; blank lines are left out.
-        hint: Text of the error for frames that are not so.
+        hint: The advice at the end of the error for frames that are not JSON.
     """
 
     is_raw: bool = False

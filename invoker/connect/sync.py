@@ -63,7 +63,7 @@ class SyncPart(Generic[C]):
 
 
 class SyncIterator(SyncPart[AsyncIterator[T]], Iterator[T]):
-    """The values of an async iterator, which is dropped with it."""
+    """Iterates over an async iterator, which is closed when this object is dropped."""
 
     def __next__(self) -> T:
         found = self._portal.run(_next(self._source))
@@ -161,7 +161,10 @@ def soon(method: Callable[[C], None]) -> Callable[[Any], None]:
 
 
 def opening(source: Callable[P, C]) -> Callable[[Callable[[Any, C], None]], Callable[Concatenate[Any, P], None]]:
-    """Decorates a constructor that takes an async client; the new one takes what the class of that client takes."""
+    """Decorate a constructor that takes an async client.
+
+    The new constructor takes the arguments of that client's class.
+    """
 
     def decorate(init: Callable[[Any, C], None]) -> Callable[Concatenate[Any, P], None]:
         @functools.wraps(source.__init__)

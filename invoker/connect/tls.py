@@ -53,8 +53,8 @@ class Tls:
 def open_channel(target: str, tls: Tls | None, max_bytes: int, *more: tuple[str, int]) -> grpc.aio.Channel:
     """A client's channel, which connects on first use and again after the connection was lost.
 
-    A proxy of the environment is not used: servers are neighbours. Two clients of one target have two connections, so
-    neither disturbs the other.
+    Proxies from environment variables are ignored, since servers are on the same network. Two clients of one target
+    have separate connections, so that neither disturbs the other.
 
     Args:
         target: ``host:port``, or any name that gRPC understands.

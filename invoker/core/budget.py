@@ -45,8 +45,8 @@ class ProcessBudget:
 
     Attributes:
         held: Bytes that are charged right now.
-        ended: Shares that were ended because they held most.
-        unread: Calls that are over, and whose large responses are still being sent.
+        ended: How many shares were ended because they held the most bytes.
+        unread: How many calls are over while their large responses are still being sent.
     """
 
     def __init__(self, most_bytes: int = 512 * 1024 * 1024, lock: AbstractContextManager[Any] | None = None) -> None:
@@ -110,8 +110,9 @@ class ProcessBudget:
     def has_fallen(self, much_bytes: int) -> bool:
         """Whether the held bytes have fallen by ``much_bytes`` from their peak; True begins a new peak.
 
-        It is also true if there was no room meanwhile, since then as many bytes come as go; and if that many bytes were
-        given back little by little, and none since the last call of this method.
+        It is also true in two other cases: a charge found no room since the last call of this method, because then new
+        bytes replace the released ones and the sum does not fall; or ``much_bytes`` were given back little by little,
+        and none since the last call.
         """
         with self._lock:
             has_fallen = self._is_short or self._peak - self.held >= much_bytes
@@ -169,8 +170,8 @@ class Share:
     """The part of the budget that one holder has.
 
     Attributes:
-        charged: Bytes; a little more than it holds.
-        mark: While it holds at most this many bytes, it need not be charged.
+        charged: The charged bytes: a little more than the holder has.
+        mark: While the holder has at most this many bytes, nothing need be charged.
         end: Ends the holder from any thread, or says that it will; None: it cannot be ended, or was.
         is_cache: Whether no caller waits for the bytes that it holds: ``end`` gives them back at once, and the holder
             continues.
@@ -235,13 +236,13 @@ class Unread:
 
         Args:
             size: The size of the message.
-            end: Ends the call, from any thread, if memory runs out while this call holds most and its peer takes
-                nothing. It is forgotten once all bytes are taken, since it and the call refer to each other. None:
-                nothing can end it.
-            copies: How many copies of the message there are until it is `sent`.
+            end: Ends the call, from any thread, if memory runs out while this call holds the most bytes and its peer
+                takes nothing. It is dropped once the peer has taken all bytes, because it and the call refer to each
+                other. None: the call cannot be ended.
+            copies: How many copies of the message exist until `sent` is called.
 
         Returns:
-            The error if the process may not hold it, which `end` was given then; the message is not counted.
+            None if the message is counted; otherwise the error, with which `end` was called if it is given.
         """
         before = self._held
         refusal = self._hold(self._last + copies * size, end)
@@ -269,7 +270,10 @@ class Unread:
         return None
 
     def sent(self) -> None:
-        """Note that the transport has the message, of which it keeps a copy until the peer has taken it, unreported."""
+        """Note that the transport has the message.
+
+        The transport keeps a copy until the peer has taken the message, and does not report when that happens.
+        """
         self._held = self._last
         self._share.shrink(self._held)
 
@@ -312,7 +316,7 @@ class Budget:
         limits: The limits of the invocation.
         share: The share of the process's budget.
         memory: The process's budget, from which the invocation takes a share when it needs one; most never do. Without
-            either the bytes are counted elsewhere.
+            a share and a memory, the caller counts the bytes.
 
     Attributes:
         end: Ends the invocation from any thread, if it holds most when memory runs out.
@@ -341,7 +345,10 @@ class Budget:
 
     @property
     def is_low(self) -> bool:
-        """Whether a paused reader may continue: below half of the mark, so that it does not switch too often."""
+        """Whether a paused reader may continue.
+
+        Less than half of the mark has to be unread, so that reading does not stop and start too often.
+        """
         limits = self.limits
         return self.frames * 2 <= limits.high_frames and self.bytes * 2 <= limits.high_bytes
 
@@ -349,7 +356,7 @@ class Budget:
         """Count one more frame with ``size`` bytes; a refused frame is not counted.
 
         Raises:
-            LimitExceeded: More would be unread than the hard cap allows (R-130), or the process may hold.
+            LimitExceeded: The unread bytes would exceed the hard cap (R-130), or what the process may hold.
         """
         frames, total = self.frames + 1, self.bytes + size
         if frames > self.limits.hard_frames or total > self._mark:

@@ -21,8 +21,8 @@ class Cache(Generic[K, V]):
 
     Args:
         most: How many values one generation may have.
-        most_bytes: The most bytes of one generation, by the sizes given to `keep`; a value that is larger than an
-            eighth is not kept.
+        most_bytes: The most bytes of one generation, as given to `keep`; a value of more than an eighth of this is not
+            kept.
         lock: Held while values are kept or forgotten; looking needs none.
     """
 
@@ -53,7 +53,7 @@ class Cache(Generic[K, V]):
         Args:
             key: The key of the value.
             value: The value.
-            size: Bytes that it may take with its key.
+            size: The bytes that the value and its key may take.
         """
         if size > self._most_bytes // 8:
             return

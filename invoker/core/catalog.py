@@ -21,7 +21,7 @@ class Catalog:
 
     Attributes:
         renews: Whether each invocation gets a function of its own.
-        told: The names that callers may see; every list of functions and every hint has these only.
+        told: The names that callers may see; lists of functions and hints contain no others.
 
     Raises:
         ValueError: Two functions bear the same name.

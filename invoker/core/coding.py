@@ -49,7 +49,7 @@ class Decoders:
         is_open: Whether media types without a codec are taken, too.
 
     Attributes:
-        known: By media type, as far as they are remembered.
+        known: The remembered decoders by media type.
     """
 
     __slots__ = ("_is_open", "_registry", "index", "known", "spec")
@@ -127,9 +127,10 @@ class Encoders:
             name: The name for texts of errors.
             accept: The media types that its peer accepts.
             registry: Codecs.
-            by_value: Text and bytes get the media types of their kind (E-104), since the peer has no preference.
+            by_value: Whether text is sent as text/plain and bytes as raw bytes (E-104), since the peer has no
+                preference.
             type_: The type that its values must have, or are cast to if the function casts them.
-            is_checked: Whether values of other classes or shapes, or that break marks, are refused.
+            is_checked: Whether values of another class or shape, or that break a mark, are refused.
             marked: The output as the author annotated it.
 
         Raises:
@@ -197,7 +198,7 @@ class Encoders:
         return tuple(sorted(self._offers, key=lambda one: one.media_type.essence != kind))
 
     def _encode_metadata(self, value: Metadata) -> Message[bytes]:
-        """Encode metadata that goes between the items; its type may differ from theirs."""
+        """Encode metadata that the function gives between the items; metadata may have another type than the items."""
         encode = self._registry.encoder(self._offers, value.value, index=self.index)
         encoded = encode(value.value)
         return Message(encoded.payload, wire_headers({METADATA: value.key}, self.index), encoded.media_type)

@@ -48,11 +48,12 @@ class Engine:
     """Admission, negotiation, limits and drain for the functions of one process.
 
     Attributes:
-        plans: The kept plans; others take their place when the codecs or the limits have changed.
-        full_since: When an invocation was first refused for ``max_invocations`` since one last ended, on the clock of
-            ``time.monotonic``; 0 when none was.
+        plans: The kept plans; new ones replace them when the codecs or the limits have changed.
+        full_since: When the first invocation was refused for ``max_invocations`` after an invocation last ended, on the
+            clock of ``time.monotonic``; 0 if none was refused since then.
         on_close: Called with each invocation that has ended.
-        on_close_of: Called likewise, by the protocol that opened the invocation, so that others pay nothing.
+        on_close_of: By the name of a protocol, the functions that are called with each ended invocation of this
+            protocol.
 
     Args:
         catalog: The functions that are served.
@@ -122,8 +123,8 @@ class Engine:
             deadline: The deadline on the clock of ``time.monotonic``, or None.
             limits: Unread input that this one may hold, instead of the engine's.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
-            is_early: It was asked for before the drain began, so the drain does not refuse it (G-104).
-            plan: What `plan` has given for this step, if that was asked already.
+            is_early: Whether the request came before the drain began, so that the drain does not refuse it (G-104).
+            plan: The result of `plan` for this step, if the caller has it already.
             messages: One message of each input, if they have come and the plan is unary; the invocation is a
                 `UnaryInvocation` then.
 
@@ -204,7 +205,7 @@ class Engine:
             let_go(invocation.error)
 
     def left(self, invocation: Invocation) -> None:
-        """Free the place of an invocation that `has_place`: its user code has returned, or will never run."""
+        """Free the place of an invocation that `has_place`, because its user code has returned, or will never run."""
         with self.lock:
             if invocation.has_place:
                 invocation.has_place = False
@@ -222,11 +223,11 @@ class Engine:
             raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 
     def registry_for(self, function: Function) -> Registry:
-        """The codecs of a function, and raw bytes for the media types that only this function declares."""
+        """The codecs of a function. Raw bytes stand in for the media types that only this function declares."""
         return self._fresh_plans().registry_for(function)
 
     def plan(self, command: Open) -> Plan:
-        """What negotiation decides about an invocation; raises as `open`."""
+        """Make or find the plan of an invocation, the result of the negotiation; raises the errors of `open`."""
         function = self.catalog.find(command.function)
         plans = self._fresh_plans()
         # A function that is made anew for each invocation is never asked for again, and must be released (R-010).

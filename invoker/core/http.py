@@ -54,7 +54,8 @@ class BodyParts(msgspec.Struct, frozen=True):
 
     Attributes:
         parts: Its parts.
-        size: Bytes that are kept until they are made: of the value, and of the next one that a thread makes ahead.
+        size: The bytes that are kept until the parts are made: the value, and the next part, which a thread makes
+            ahead.
     """
 
     parts: Iterator[bytes]

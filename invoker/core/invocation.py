@@ -58,7 +58,7 @@ class Invocation:
     Attributes:
         id: Unique in the process; stands in every log line about this invocation.
         key: The session's key for it, which is in every command and event.
-        limit: The time at which the engine ends it; None: it has no limit.
+        limit: The time limit of the invocation; None: it has none.
         has_place: Whether it takes one of its function's places; its driver frees the place by `Engine.left`.
         function: The function that runs.
         context: The context that the function receives.
@@ -134,7 +134,10 @@ class Invocation:
 
     @property
     def wants_input(self) -> bool:
-        """Whether its driver should continue to read: it is below the mark, starving, or finished (R-128, R-129)."""
+        """Whether its driver should continue to read (R-128, R-129).
+
+        It should if less is unread than the mark, if a reader starves, or if the invocation is finished.
+        """
         return self.is_finished or not self.budget.is_high or self.is_starving
 
     def feed(self, command: Feed) -> None:
@@ -207,7 +210,7 @@ class Invocation:
 
     @property
     def heeds_end(self) -> bool:
-        """Whether the normal end of the inputs, unlike a failure, may cause the author's code to run (R-109)."""
+        """Whether the author's code may run because the inputs ended normally (R-109); after a failure it may not."""
         return self.function.spec.style is Style.STREAMING or self.awaits is not Awaits.NOTHING
 
     @property

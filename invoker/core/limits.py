@@ -30,7 +30,7 @@ class TimedOut(DeadlineExceeded):
 
     Args:
         timeout_s: How long it might take.
-        is_functions: Its function says so, by ``@function(timeout_s=...)``; otherwise its caller did.
+        is_functions: Whether the function sets the limit by ``@function(timeout_s=...)``; otherwise the caller does.
     """
 
     def __init__(self, timeout_s: float, *, is_functions: bool) -> None:
@@ -41,7 +41,7 @@ class TimedOut(DeadlineExceeded):
 
 
 class LimitReached(Overloaded):
-    """One more invocation would be more than a limit allows; the same may pass later.
+    """One more invocation would exceed a limit; the same call may be allowed later.
 
     Args:
         detail: The text for the peer.
@@ -81,6 +81,8 @@ class TimeLimit:
     def stop(self, error: InvocationError) -> None:
         """End the invocation now, with another error.
 
+        The thread that watches the time limit ends the invocation when it next looks at the limit.
+
         The thread that watches the time limit does it when it next looks.
         """
         self._error = self._error or error
@@ -103,7 +105,7 @@ def limit_of(bounds: Bounds | None, timeout_s: float | None) -> TimeLimit | None
 class Limiter:
     """Counts the calls of one process; the module's docstring explains the limits.
 
-    No two threads use it at once: the engine's lock is held.
+    Only the holder of the engine's lock uses it.
 
     Args:
         per_minute: Calls of all functions and parties that may begin within any 60 seconds; 0 means no limit.

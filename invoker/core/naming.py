@@ -53,7 +53,7 @@ class Words:
     """How a protocol words errors in a list of ports.
 
     Attributes:
-        quote: Quotes a name of the peer's.
+        quote: Quotes a name that the peer sent.
         refuse: Makes the error from a text that follows the name of the call.
     """
 
@@ -80,7 +80,7 @@ def bind_outputs(
 ) -> tuple[tuple[tuple[int, StreamSpec, str], ...], tuple[int, ...]]:
     """The listed outputs, as index, description and id, and the indexes of the outputs that are not listed.
 
-    An only output may bear any name, and so may each where their number is the caller's choice.
+    If there is one output only, or the caller chooses the number of outputs, an output may have any name.
 
     Raises:
         Exception: There is no output of such a name; the error is the one that ``words`` makes.

@@ -25,11 +25,11 @@ ABNORMAL: Final = 1006
 class Client(msgspec.Struct, gc=False):
     """A client that has called over HTTP, and the status that it got.
 
-    The wire and the line of the log share it: the response comes later.
+    The wire and the line of the log share this object, because the status is known only later.
 
     Attributes:
         address: The address, as `peer_of` gives it.
-        field: The name of the number in the log; empty: there will be none.
+        field: The name of the number in the log; empty: the log will have no number.
         number: The status of the response, or the code with which a WebSocket was closed; 0 as long as there is none.
     """
 

@@ -47,10 +47,10 @@ class Unwanted:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything about an invocation that its payloads do not change; shared by many, never altered.
+    """The part of an invocation that does not depend on its payloads; shared by many, never changed.
 
     Attributes:
-        function: What runs, with its inputs bound.
+        function: The function that runs, with its inputs bound.
         inputs: The inputs in the order of their index.
         outputs: The outputs in the order of their index.
         input_names: As the caller gave them; empty means unnamed.
@@ -186,14 +186,14 @@ def _has_one_reader(outputs: list[Encoders | Unwanted]) -> bool:
 
 
 def _size(plan: Plan, command: Open) -> int:
-    """Bytes that a plan may come to take, with its key."""
+    """How many bytes a plan and its key may take."""
     texts = (*(command.accepts or ()), *command.input_names, *command.output_names, *(command.bound or ()))
     streams = len(plan.inputs) + len(plan.outputs)
     return _PLAN_BYTES + streams * _STREAM_BYTES + 8 * sum(len(one) for one in texts)
 
 
 def _input_specs(spec: FunctionSpec, command: Open) -> tuple[StreamSpec, ...]:
-    """R-054, R-056: names are optional; where any number of inputs is taken, each name is one."""
+    """R-054, R-056: Names are optional; where a function takes any number of inputs, each name makes one input."""
     named = len(command.input_names)
     if spec.open_inputs:
         if named and named == len(spec.inputs) - 1:
@@ -219,7 +219,7 @@ def _is_in_parts(spec: FunctionSpec, command: Open) -> bool:
 
 
 def _output_specs(spec: FunctionSpec, command: Open) -> tuple[tuple[StreamSpec, ...], tuple[str, ...]]:
-    """R-052, R-053, R-058: one accept list an output."""
+    """R-052, R-053, R-058: Each output has an accept list of its own."""
     specs = spec.outputs
     if spec.open_outputs:
         if command.accepts is not None:

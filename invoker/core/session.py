@@ -37,7 +37,7 @@ class Session(Protocol):
 class CallSession(Protocol):
     """A session that every driver can run, also a thread with no other work (`invoker.execution.thread.direct`).
 
-    Such a thread is in user code, or waits for the peer. So only frames can come to it, and it runs one body:
+    Such a thread is in user code, or waits for the peer. So the session must keep to the following:
 
     * its steps are `CallStep`: it does not fetch or subscribe, whose answers a loop brings, and joins no invocation of
       another conversation;

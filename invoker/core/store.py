@@ -103,9 +103,9 @@ class Scan(msgspec.Struct, frozen=True):
 class Put(msgspec.Struct, frozen=True):
     """Write an item, or delete it by None; answered by the `Item`, or by None when it is not there any more.
 
-    ``expects`` is the version that it must have, or `ABSENT`, or `PRESENT`; None writes whatever it has. ``about`` is a
-    text about the item; if ``keeps_about`` is set, an existing item keeps its text. The answer to a `Put` that
-    ``is_durable`` comes once the item would survive a crash of the machine, if the store can give that.
+    ``expects`` is the version that it must have, or `ABSENT`, or `PRESENT`; None: any version, also of a missing item.
+    ``about`` is a text about the item; if ``keeps_about`` is set, an existing item keeps its text. The answer to a
+    `Put` that ``is_durable`` comes once the item would survive a crash of the machine, if the store can give that.
     """
 
     space: str
@@ -229,7 +229,7 @@ class News:
         space: Its name.
         names: Items of interest; None: all. If empty, only the end of the space is reported.
         has_initial: Whether the existing items come first.
-        told: Called when the first change waits after there was none.
+        told: Called when a change is added while none waits.
     """
 
     __slots__ = ("_changes", "_is_over", "_mark", "_size", "_told", "has_initial", "names", "space")
@@ -263,7 +263,7 @@ class News:
             self._told(self)
 
     def take(self) -> Change | Refused | None:
-        """The next change; None when nothing has."""
+        """The next change; None when no change waits."""
         if not self._changes:
             return None
         change = self._changes.popleft()
@@ -274,7 +274,7 @@ class News:
         return change
 
     def _join(self) -> None:
-        """Keep only the last change of each item, in their order; done again when there are twice as many."""
+        """Keep only the last change of each item, in order; repeated whenever the changes have doubled."""
         last: dict[str, Change] = {}
         end: list[Refused] = []
         for one in self._changes:

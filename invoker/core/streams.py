@@ -80,7 +80,7 @@ class InputStream:
         """Take the oldest message with its decoder, or None when none is here.
 
         After None, ``is_ended`` says whether the input has ended or is empty for now. A taken message counts against
-        the process until the next call of this method, since the function works on it.
+        the memory of the process until the next call of this method, because the function still uses it.
 
         Raises:
             InputCancelled: The stream of inputs ended with an error (R-110).

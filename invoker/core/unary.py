@@ -26,11 +26,12 @@ from invoker.message import Message, Output
 
 
 class UnaryCall(msgspec.Struct, frozen=True):
-    """What a peer sent whole.
+    """A call that the peer sent in one piece.
 
     Attributes:
         open: The step that opens the invocation.
-        messages: One message of each input, in their order; the list is emptied when they are decoded.
+        messages: One message of each input, in the order of the inputs; the list is emptied when the messages are
+            decoded.
     """
 
     open: Open
@@ -38,19 +39,20 @@ class UnaryCall(msgspec.Struct, frozen=True):
 
 
 class Held:
-    """Steps of a session that will be a unary call if nothing else comes.
+    """The first steps of a session, held back because they may turn out to be a unary call.
 
     Args:
         plan: The plan of the invocation.
         opening: The step that opens it.
-        most_bytes: Payloads with more bytes are fed, so that they are counted or refused.
-        most: As many messages are held.
+        most_bytes: If the payloads have more bytes than this, the call is not unary, so that its messages are counted
+            or refused.
+        most: How many messages are held at most.
 
     Attributes:
         plan: The plan of the invocation.
         opening: The step that opens it.
-        messages: What is fed to its inputs.
-        has_ended: Whether the session has ended them.
+        messages: The messages for the inputs of the invocation.
+        has_ended: Whether the session has ended all inputs.
     """
 
     __slots__ = ("_left", "_most", "has_ended", "messages", "opening", "plan")
@@ -93,7 +95,7 @@ class UnaryInvocation(Invocation):
         plan: The plan of the call, which is of this kind (`Plan.is_unary`).
         key: The session's key for it.
         context: The context of the invocation.
-        limits: The limits that the process sets, for those who look.
+        limits: The limits of the process; shown at `/invocations`, but not applied, since nothing is unread.
         policy: Decides how errors are shown.
         messages: One message of each input.
 
@@ -104,7 +106,7 @@ class UnaryInvocation(Invocation):
 
     __slots__ = ("_limits", "_outputs", "_sizes", "bytes_out", "end", "plan")
 
-    bytes_out: int  # there are no outputs whose bytes could be added up
+    bytes_out: int  # an attribute, since there are no outputs whose bytes could be added up
     end: Callable[[InvocationError], None] | None
 
     def __init__(
@@ -144,7 +146,7 @@ class UnaryInvocation(Invocation):
         self.started_s = time.monotonic()
 
     def decoders(self, messages: list[Message[bytes]]) -> list[Decode]:
-        """What decodes the messages; the first one of a kind takes a while to be made.
+        """The decoders of the messages; the first decoder of a kind takes a while to be made.
 
         Raises:
             UnsupportedMediaType: No codec decodes the media type of a message.
@@ -189,14 +191,14 @@ class UnaryInvocation(Invocation):
             end(error)
 
     def may_be_ended(self, end: Callable[[InvocationError], None]) -> None:
-        """Set how any thread ends this invocation."""
+        """Set the function by which any thread can end this invocation."""
         self.end = end
 
-    # For those who look, and for functions that ask their context.
+    # For `invoker.telemetry.live`, and for functions that ask their context.
 
     @property
     def budget(self) -> Budget:  # type: ignore[override]
-        """A budget of nothing, since nothing is unread."""
+        """A budget that counts nothing, since nothing is unread."""
         return Budget(self._limits)
 
     @property
@@ -209,7 +211,7 @@ class UnaryInvocation(Invocation):
 
     @property
     def outputs(self) -> list[OutputStream | UnwantedOutput]:  # type: ignore[override]
-        """The only output; from the first look on it may be ended apart."""
+        """The only output. After the first use of this property the output may end before the invocation."""
         if self._outputs is None:
             self._outputs = [OutputStream(one) for one in self.plan.outputs if isinstance(one, Encoders)]
             for one in self._outputs:
@@ -220,5 +222,5 @@ class UnaryInvocation(Invocation):
 
     @property
     def wants_input(self) -> bool:
-        """Always: everything has come."""
+        """Always true, since all input has come already."""
         return True

@@ -37,11 +37,11 @@ _GONE: Final = {Reason.EXPIRED: "expired", Reason.DROPPED: "cleaned"}
 
 
 class About(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The data of a variable beside its value and its times.
+    """The maker and the tags of a variable.
 
     Attributes:
         by: Its maker: elixir or python.
-        tags: Texts of its writer's.
+        tags: Texts that the writer has chosen.
     """
 
     by: str = "elixir"
@@ -162,7 +162,7 @@ def _answered(answer: Any, *, missing: str = "") -> Any:
 
 
 def _has(tags: Mapping[str, str], wanted: Sequence[str]) -> bool:
-    """Whether tags fulfil all of ``wanted``."""
+    """Whether the tags of a variable include all of ``wanted``."""
     for one in wanted:
         key, sign, value = one.partition("=")
         if key not in tags or (sign and tags[key] != value):

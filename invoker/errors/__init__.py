@@ -103,8 +103,8 @@ class InvokerError(Exception):
     """An error with a status, the prefix that names its kind, and a detail that says what is wrong.
 
     Args:
-        detail: What was met, what was expected, where. The peer reads it. Blanks at its ends are left out: a field of
-            HTTP/2 cannot have them (RFC 9113, 8.2.1), and Node's clients of gRPC lose the whole text over one.
+        detail: What was met, what was expected, where. The peer reads it. Blanks at its beginning and end are removed:
+            HTTP/2 forbids them in a field (RFC 9113, 8.2.1), and gRPC clients in Node lose the whole text over one.
     """
 
     status: Status = Status.UNKNOWN
@@ -124,12 +124,12 @@ class InvocationError(InvokerError):
     """One invocation fails; all other invocations and the process continue.
 
     Args:
-        detail: What was met, what was expected. After a place or ``met`` it continues their sentence: it begins with a
-            blank or a colon. Without it the text is the usual one of the class.
+        detail: What was met, what was expected. If ``place`` or ``met`` is given, the detail continues their sentence,
+            so it begins with a blank or a colon. If it is left out, the text is the usual one of the class.
         place: The input or output that it is about; the text begins with it.
         met: What came at the place, such as a media type; it follows the place and a colon in the text.
-        why: Why; the text has it behind the detail and a colon.
-        hint: How to mend it; the end of the text.
+        why: The reason, which follows the detail and a colon in the text.
+        hint: Advice for the reader, at the end of the text.
     """
 
     def __init__(
@@ -356,7 +356,7 @@ class HookError(StartupError):
 
 
 class StopInvocation(BaseException):
-    """Raised, past ``except Exception``, in a sync function that reads or gives a value after its invocation ended."""
+    """Raised in a sync function that reads or gives a value after its end; ``except Exception`` does not catch it."""
 
     def __init__(self, detail: str = "the invocation is over") -> None:
         super().__init__(detail)
@@ -367,7 +367,7 @@ class Discarded(StopInvocation):
 
 
 class InputCancelled(StopInvocation):
-    """Raised when a function reads an input of a call that was cut off, so that this never looks like an end (R-110).
+    """Raised when a function reads an input that was cut off, so that a cut never looks like an end (R-110).
 
     Attributes:
         error: What ended the call: Cancelled, DeadlineExceeded, ProtocolViolation, ...

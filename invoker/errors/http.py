@@ -49,7 +49,7 @@ _REFUSED: Final[Mapping[int, Status]] = {
 
 
 def status_of(http: int, otherwise: Status = Status.UNKNOWN) -> Status:
-    """The status of a response that HTTP itself, a proxy or a server of another kind may have refused.
+    """The gRPC status for a response that may come from HTTP itself, a proxy or another kind of server.
 
     Args:
         http: The HTTP status of the response.

@@ -38,7 +38,7 @@ class Place:
         kind: ``input`` or ``output``; for a value that stands alone, a word for it.
         index: Its number; None for a value that stands alone.
         name: The name as the function calls it; empty where the text does not say it.
-        within: A part of it, as the text has it.
+        within: The part of the input or output that is wrong, in the words of the text.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class Fault(NamedTuple):
         code: ``missing_arg``, ``unknown_arg``, ``duplicate_arg`` or ``too_many_args``.
         name: The place: the name of the input, or the name that the caller gave; empty where there is none.
         function: The name of the function.
-        words: What is wrong, as it is said behind the name of the function.
+        words: What is wrong; the words follow the name of the function in the text.
         details: Further facts by name, such as ``expected`` and ``actual``.
     """
 
@@ -86,12 +86,12 @@ class Fault(NamedTuple):
         return f"'{self.function}' {self.words}"
 
     def said_of(self, caller: str) -> str:
-        """The sentence about something else than the function itself, such as an action that has an id."""
+        """The same sentence about something other than the function, such as an action that has an id."""
         return f"{caller} {self.words}"
 
 
 def draining(what: str) -> str:
-    """What a process says that drains, and is asked for new ``sessions`` or ``invocations``."""
+    """The error text of a process that drains and is asked for new ``sessions`` or ``invocations``."""
     return f"this invoker is draining and takes no new {what}"
 
 
@@ -106,13 +106,13 @@ def twice(function: str, name: str) -> Fault:
 
 
 def unknown(function: str, name: str, known: Sequence[str], *, meant: str = "") -> Fault:
-    """The fault of a name that is no input's.
+    """The fault of a name that is not the name of an input.
 
     Args:
         function: The name of the function.
         name: The name that the caller gave.
-        known: The names that there are.
-        meant: The one that was probably meant; empty: all are listed.
+        known: The names of all inputs.
+        meant: The name that was probably meant; if it is empty, the text lists all names.
     """
     listed = ", ".join([*known[:_LISTED], *(["..."] if len(known) > _LISTED else [])])
     hint = f"did you mean '{meant}'?" if meant else f"it has {listed or 'none'}"
@@ -120,7 +120,7 @@ def unknown(function: str, name: str, known: Sequence[str], *, meant: str = "") 
 
 
 def too_late(function: str) -> str:
-    """What is said of an option whose value came when the function had begun, behind the option's place."""
+    """The text for an option whose value came after the function had begun; it follows the option's place."""
     return f"is an option of '{function}', and its value came too late"
 
 
@@ -167,12 +167,18 @@ def known_as(name: str, known: Container[str]) -> str:
 
 
 def spelt(name: str, known: Container[str]) -> str:
-    """Like `known_as`, for a name that may be percent-encoded, as names that are not ASCII are in headers."""
+    """Find a name as `known_as` does.
+
+    The written name may be percent-encoded, as names in headers are if they are not ASCII.
+    """
     return known_as(unquote(name) if "%" in name and name not in known else name, known)
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
-    """A text, or its beginning and how much is left out, since callers may influence the text of an exception."""
+    """A text, or its beginning and the number of characters that are left out.
+
+    Callers may influence the length of an exception's text.
+    """
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} more characters)"
 
 

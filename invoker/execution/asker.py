@@ -56,7 +56,7 @@ class Asker:
             answer(value)
 
     def has_news(self, news: News) -> None:
-        """Call the callback of a space that has ended."""
+        """Call the callback for the space of ``news``, because the space has ended."""
         while (change := news.take()) is not None:
             if isinstance(change, Refused) and (end := self._ends.pop(news.space, None)) is not None:
                 end(change)

@@ -233,7 +233,7 @@ class Driver:
         """Forget a conversation whose thread is free again; called in that thread."""
         self.direct.discard(conversation)
         if not self._quiet.is_set() and self.loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has closed, so no code waits for this
+            with contextlib.suppress(RuntimeError):  # the loop has closed, so nothing waits for this conversation
                 self.loop.call_soon_threadsafe(self._look_quiet)
 
     def _look_quiet(self) -> None:
@@ -279,7 +279,7 @@ class Driver:
             self._has_left.set()
 
     def linger(self, conversation: Cuttable, tell: Callable[[], None]) -> None:
-        """Call ``tell`` if a conversation runs for long after its inputs have ended, which is now (R-134)."""
+        """Call ``tell`` if a conversation still runs long after the end of its inputs, which is now (R-134)."""
         loop = asyncio.get_running_loop()
         self._lingering[conversation] = (loop.time(), tell)
         if self._looking is None:

@@ -47,20 +47,20 @@ class Keeping(SyncBody):
     Args:
         driver: Knows the sweeper, and what is being drained.
         outlet: The outlet of the transport.
-        turn: The turn of the thread, if it leads.
+        turn: The turn of the thread, if this thread leads.
 
     Attributes:
         closed: How the conversation ended, once its session has said so.
-        cut_by: Why it was cut from another thread.
-        is_long: Each pull and emit looks whether the peer is gone.
-        is_open: There is an invocation.
-        is_swept: The sweeper looks after it.
-        is_timed: The sweeper, too, may notify the session: that a time limit is over, or that time passes.
+        cut_by: The error with which another thread ended the conversation; None: none did.
+        is_long: Whether the conversation is long, so that each pull and emit checks whether the peer is gone.
+        is_open: Whether an invocation was opened.
+        is_swept: Whether the sweeper watches the conversation.
+        is_timed: Whether the sweeper may give the session events: that a time limit is over, or that time has passed.
         is_told_of_time: Whether `look` notifies the session that time passes.
         most_bytes: When the kept payloads are larger than this, they are sent with the next one.
         lock: Held while user code's actions change the invocation, and while frames are sent.
         sent: The frames that the session sent and that are not yet sent to the peer.
-        started_s: When the function was begun, on the clock of ``time.monotonic``.
+        started_s: When the function began, on the clock of ``time.monotonic``.
     """
 
     is_told_of_time: ClassVar[bool] = False
@@ -91,7 +91,10 @@ class Keeping(SyncBody):
     # From other threads.
 
     def stop(self, error: InvocationError) -> None:
-        """End the invocation, which has a time limit, and notify its session, when the sweeper next looks."""
+        """End the invocation, which has a time limit, and notify its session.
+
+        Both happen when the sweeper next looks.
+        """
         if self.invocation.limit is not None:
             self.invocation.limit.stop(error)
 
@@ -115,14 +118,14 @@ class Keeping(SyncBody):
             self.turn.pass_on()
 
     def sweep(self, now: float) -> bool:
-        """Notice that the peer is gone while user code is busy, and code that takes too long; see `Sweeper`."""
+        """Check whether the peer is gone and whether the function takes too long; see `Sweeper`."""
         watchdog = self._watchdog
         if self._has_left or watchdog is None:
             return False
         watchdog.look(now, self.invocation)
         self._note_slow(now)
         is_late = self.is_timed and self.is_late(now)
-        if self.lock.acquire(blocking=False):  # otherwise its thread is sending at the moment
+        if self.lock.acquire(blocking=False):  # if the lock is taken, the conversation's own thread is sending
             try:
                 if is_late:
                     self.in_stead(lambda: self.break_off(self.limit_error()))
@@ -131,7 +134,7 @@ class Keeping(SyncBody):
                 self.send_early()
             finally:
                 self.lock.release()
-        elif is_late and self._is_stalled:  # its thread began to send before the limit; else it would end by itself
+        elif is_late and self._is_stalled:  # its thread is stuck in a send that began before the limit
             self.fail(self.limit_error())
         else:
             self._is_stalled = is_late
@@ -166,7 +169,10 @@ class Keeping(SyncBody):
             self.outlet.early(self.sent, self.closed)
 
     def is_slow(self, took_s: float) -> bool:
-        """Whether a function that took so long counts as slow: it may take as long again, and give little meanwhile."""
+        """Whether a function that took ``took_s`` seconds counts as slow.
+
+        Its next run may take as long, and send little during that time.
+        """
         return took_s > _SLOW_AFTER_S
 
     def _note_slow(self, now: float) -> None:
@@ -199,7 +205,7 @@ class Keeping(SyncBody):
         began_ns = time.thread_time_ns()
         try:
             values = [decode(message) for decode, message in zip(decoders, messages, strict=True)]
-            messages.clear()  # the function needs the values only
+            messages.clear()  # the function needs only the values, so the messages can be released
             inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
             value = function.once(values, inputs, context)
             if is_of_many(value):
@@ -229,7 +235,7 @@ class Keeping(SyncBody):
         """Whether the invocation has ended, or the peer is gone."""
         if self.cut_by is None and not self.invocation.is_finished and not self.outlet.is_gone():
             return False
-        self.is_long = True  # so that the next pull or emit checks, and the end does, too
+        self.is_long = True  # so that the next pull, the next emit and the end check whether the peer is gone
         return True
 
     @property

@@ -40,7 +40,8 @@ class Outlet(Protocol):
         Args:
             frames: The kept frames, the oldest first. The function's thread may append to it meanwhile.
             close: How the conversation ended, if it has; it is sent behind the frames, once.
-            may_wait: Send all of them; it waits while the peer is slow. Otherwise what would wait stays in the list.
+            may_wait: Whether to send all frames, and wait while the peer is slow. Otherwise frames that cannot be sent
+                at once stay in the list.
 
         Raises:
             Cancelled: The peer is gone; only where it may wait.

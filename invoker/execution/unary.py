@@ -23,7 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class UnaryBody(Keeping):
-    """Runs one unary invocation; as `Keeping`, which keeps nothing here, since only the ending is sent."""
+    """Runs one unary invocation.
+
+    It keeps no frames, unlike other kinds of `Keeping`, because only the ending is sent.
+    """
 
     __slots__ = ("_deadline", "_message", "_second", "invocation")
 
@@ -40,7 +43,7 @@ class UnaryBody(Keeping):
         Args:
             plan: The plan of the call, which says `is_unary`.
             call: What the peer sent.
-            second: Makes the error of a function that gives a second value.
+            second: Makes the error for a function that gives a second value.
             deadline: The deadline on the clock of ``time.monotonic``, or None.
 
         Returns:
@@ -67,11 +70,11 @@ class UnaryBody(Keeping):
             self.break_off(InternalError())
         finally:
             self.leave()
-        message, self._message = self._message, None  # the thread remembers this object for a while
+        message, self._message = self._message, None  # the thread keeps a reference to this object for a while
         return (None, invocation.error) if invocation.error is not None else (message, None)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Keep the value of the function, or one that it sends by its context; there may be one only."""
+        """Keep the value that the function gives or sends by its context; a second value is an error."""
         if self.invocation.is_finished:
             raise StopInvocation
         self.invocation.emit(index, message)
@@ -93,5 +96,5 @@ class UnaryBody(Keeping):
         """Do nothing: the only output ends with the invocation."""
 
     def pull(self, stream: InputStream) -> Any:
-        """Give what remains of an input, to a function that reads it by its context: nothing."""
+        """Return None, since the function has been given the only message of each input."""
         return stream.take()

@@ -152,7 +152,7 @@ class Whole(Keeping):
             self.closed = Close(error)
 
     def _received(self, invocation: Invocation | None, *, may_begin: bool) -> None:
-        """All frames are translated; their end is, too, unless the function is to notice it."""
+        """Note that all frames are translated, and their end too, unless the function is to notice the end."""
         held, self._held = self._held, None
         if held is not None:
             if held.is_complete:
@@ -168,14 +168,14 @@ class Whole(Keeping):
                 invocation.may_begin()
 
     def _hold(self, step: Step) -> Invocation | None:
-        """Open an invocation now, or hold what may be a unary call; gives the invocation that is open."""
+        """Open an invocation now, or hold back steps that may be a unary call; returns the invocation if it is open."""
         if type(step) is Open:
             if self.driver.engine.catalog.renews:
-                return self._open(step)  # the plan would make its function before it is admitted
+                return self._open(step)  # the plan would make the function before the invocation is admitted
             try:
                 plan = self.driver.engine.plan(step)
             except InvocationError:
-                return self._open(step)  # it is refused there
+                return self._open(step)  # `Engine.open` refuses the invocation
             if not plan.is_unary or plan.function.spec.is_async or step.is_shared:
                 return self._open(step, plan)
             limits = self.driver.engine.limits
@@ -195,7 +195,7 @@ class Whole(Keeping):
         return invocation
 
     def _open_held(self, held: Held) -> Invocation | None:
-        """Open an invocation that is not unary, with what was held."""
+        """Open an invocation that is not unary, and feed it the messages that were held back."""
         invocation = self._open(held.opening, held.plan)
         if invocation is not None:
             for step in held.feeds:
@@ -249,7 +249,7 @@ class Whole(Keeping):
         elif type(step) is Cancel:
             self.break_off(step.error)
         else:
-            log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
+            log.error("a session of one call gave a step that a thread cannot perform, see CallSession: %r", step)
             raise InternalError
 
     def _open(
@@ -345,7 +345,7 @@ class Whole(Keeping):
                     self.perform(step)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Send a message: what a function sends by its context, and all that a function with a time limit gives."""
+        """Send what the function sends by its context, or yields although it has a time limit."""
         with self.lock:
             if self.is_timed and self.is_late(time.monotonic()):
                 self.break_off(self.limit_error())
@@ -366,7 +366,7 @@ class Whole(Keeping):
     # Endings.
 
     def break_off(self, error: InvocationError) -> None:
-        """End the invocation. The peer is notified at once if user code takes its time to return (R-075, R-112)."""
+        """End the invocation. The peer is notified at once if user code needs time to return (R-075, R-112)."""
         self._end(error)
         if self.is_swept:
             with self.lock:

@@ -39,10 +39,10 @@ class FetchPolicy:
     Attributes:
         roots: Directories below which ``file:`` may read.
         http: Hosts of ``http:`` and ``https:``: ``off``; ``public``: any host whose addresses are all public; or a
-            comma list of names. ``*.example.org`` in it means all names below, with public addresses. A host that is in
-            the list by its own name may also have private addresses. Loopback takes ``localhost`` or the loopback
-            address itself in the list; link-local addresses, where clouds keep the secrets of their machines, are never
-            connected to.
+            comma list of names. ``*.example.org`` in the list means all names below that one, if their addresses are
+            public. A host whose own name is in the list may also have private addresses. Loopback takes ``localhost``
+            or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
+            machines, are never connected to.
         timeout_s: The time from the start of a fetch, its wait for a thread included, to its last byte.
         redirects: How many redirects are followed.
         ports: The ports that may be connected to.
@@ -56,7 +56,7 @@ class FetchPolicy:
 
 
 class Fetcher:
-    """Fetches references on one loop. Its maker closes it.
+    """Fetches references on one loop. The code that makes it has to close it.
 
     Args:
         policy: The files and hosts that are allowed.

@@ -69,7 +69,7 @@ def is_private(address: Address) -> bool:
 def is_loopback(address: Address) -> bool:
     """Whether an address is the loopback of its own family.
 
-    An IPv6 address that contains an IPv4 address is not, on any Python.
+    An IPv6 address that contains an IPv4 address does not count, whatever the version of Python.
     """
     # Python 3.13 also reports ::ffff:127.0.0.1 as loopback.
     return address.is_loopback and (address.version == 4 or address.ipv4_mapped is None)

@@ -56,7 +56,7 @@ class Transfer:
         self._is_over = False
         self._is_stopped = False
 
-    # On the loop.
+    # These methods are called on the loop.
 
     def start(self) -> None:
         """Start the thread.
@@ -70,7 +70,7 @@ class Transfer:
         """The bytes that came since the last call; empty when the thread is done.
 
         Raises:
-            InvocationError: The thread ended with it, after all it gave was taken.
+            InvocationError: The thread ended with this error; it is raised once all bytes are taken.
         """
         while True:
             await self._came.wait()
@@ -97,7 +97,7 @@ class Transfer:
                     self._handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                     self._handle.shutdown(socket.SHUT_RDWR)
 
-    # In the thread.
+    # These methods are called in the thread.
 
     def give(self, data: bytes) -> None:
         """Hand bytes to the loop; waits while too many have not been taken.

@@ -13,7 +13,7 @@ UNIONS: Final = (typing.Union, types.UnionType)
 
 
 def bare(type_: Any) -> Any:
-    """The type without names and marks around it; what is inside keeps its own."""
+    """The type without the names and marks around it; types inside it keep theirs."""
     while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
         type_ = type_.__origin__
     return type(None) if type_ is None else type_
@@ -61,12 +61,12 @@ def substituted(annotation: Any, known: dict[Any, Any]) -> Any:
 
 
 def is_typed_dict(cls: Any) -> bool:
-    """Whether it is a TypedDict, of `typing` or of `typing_extensions`, whose are others before Python 3.13."""
+    """Whether it is a TypedDict of `typing` or `typing_extensions`, which differ before Python 3.13."""
     return type(cls).__name__ == "_TypedDictMeta"
 
 
 def is_unpack(annotation: Any) -> bool:
-    """Whether it is ``Unpack[...]``, of `typing` or of `typing_extensions`, whose is another one before Python 3.12."""
+    """Whether it is ``Unpack[...]`` of `typing` or `typing_extensions`, which differ before Python 3.12."""
     return getattr(typing.get_origin(annotation), "_name", None) == "Unpack"
 
 

@@ -180,7 +180,7 @@ class Constraints:
         ) or (bool(self.pattern) or bool(self.rules))
 
     def checker(self) -> Callable[[Any], Iterator[Problem]] | None:
-        """A function that gives the problems of a value; None if nothing can be."""
+        """A function that returns the problems of a value; None if no value can have one."""
         if not self:
             return None
         search, longest = self._search()

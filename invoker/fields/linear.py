@@ -34,14 +34,14 @@ class _OnlyPythonError(Exception):
 def linear_search(pattern: str) -> Callable[[str], bool] | None:
     """A function that returns whether a pattern matches in a text.
 
-    None if RE2 is not there or does not run this pattern.
+    None if RE2 is not installed or does not support this pattern.
 
     A text with half a surrogate pair, which is no Unicode, has no pattern in it.
     """
     if find_spec("re2") is None or (written := written_for_re2(pattern)) is None:
         return None
     re2 = import_module("re2")
-    if not hasattr(re2, "Options"):  # another package of this name
+    if not hasattr(re2, "Options"):  # another package has this name
         return None
     options = re2.Options()
     options.log_errors = False
@@ -99,7 +99,7 @@ def _item(op: Any, said: Any, *, is_last: bool) -> tuple[str, int]:
         case "BRANCH":
             made = [_sequence(one, is_last=is_last) for one in said[1]]
             return f"(?:{'|'.join(text for text, _ in made)})", sum(places for _, places in made)
-        case "SUBPATTERN" if not (said[1] or said[2]):  # flags of its own
+        case "SUBPATTERN" if not (said[1] or said[2]):  # the group has flags of its own
             text, places = _sequence(said[3], is_last=is_last)
             return f"(?:{text})", places
         case "MAX_REPEAT" | "MIN_REPEAT":
@@ -157,4 +157,4 @@ def _class(written: str) -> str:
 
 
 def _every_sign() -> str:
-    return "".join(map(chr, chain(range(0xD800), range(0xE000, 0x110000))))  # no halves of surrogate pairs
+    return "".join(map(chr, chain(range(0xD800), range(0xE000, 0x110000))))  # halves of surrogate pairs are left out

@@ -86,7 +86,7 @@ def pattern_text(pattern: Any) -> str:
     """A pattern as text; flags of a compiled one are written in front of it, so that they apply wherever it is matched.
 
     Args:
-        pattern: A text, what `re.compile` made of one, or None, which is no pattern.
+        pattern: A text, a compiled pattern, or None for no pattern.
 
     Raises:
         SpecError: The pattern matches bytes.

@@ -32,7 +32,7 @@ class Background:
     """Runs one server, once.
 
     Args:
-        server: A guest of this process, not yet started.
+        server: The server, made as a guest of this process and not yet started.
         loop_factory: Makes its loop; None: asyncio does.
     """
 
@@ -60,7 +60,7 @@ class Background:
         try:
             self._thread.start()
             self._started.result()
-        except BaseException:  # KeyboardInterrupt, too: no caller would get the server that was begun, to stop it
+        except BaseException:  # also at a KeyboardInterrupt, since no caller would get the started server to stop it
             if self._thread.ident is None:
                 self._loop.close()
             else:
@@ -77,7 +77,7 @@ class Background:
             return False
         self._tell(drain_s)
         if threading.current_thread() is self._thread:
-            return False  # asked for on the loop that has to do it; it does it when it has its turn
+            return False  # this runs on the loop that has to stop the server, so the stop happens in a later turn
         try:
             clean = self._over.result(self._limit_s)
         except TimeoutError:
@@ -86,7 +86,7 @@ class Background:
         return clean
 
     async def stop_async(self, drain_s: float | None = None) -> bool:
-        """Do the same, while the loop of the caller continues."""
+        """Stop as `stop` does, while the loop of the caller continues."""
         if not self._is_here:
             return False
         self._tell(drain_s)
@@ -111,7 +111,7 @@ class Background:
     def _tell(self, drain_s: float | None) -> None:
         if not self._over.done():
             self._drain_s = self._server.config.drain_s if drain_s is None else drain_s
-            with suppress(RuntimeError):  # the loop has closed, so it is over
+            with suppress(RuntimeError):  # the loop has closed, so the server has ended
                 self._loop.call_soon_threadsafe(self._told.set)
 
     def _leave_behind(self) -> bool:
@@ -128,7 +128,7 @@ class Background:
                 # The keyboard interrupts the main thread, so an exception that comes here is a function's.
                 code = life.run_past_exits(runner.get_loop(), self._main(), is_interrupted=lambda: False)
                 clean = code == 0 and not self._server.driver.left_behind
-        except BaseException as error:  # raised where the start is waited for
+        except BaseException as error:  # raised in the thread that waits for the start
             if self._started.done():
                 log.exception("a server has failed")
             else:

@@ -25,12 +25,12 @@ class Child:
     """One worker.
 
     Args:
-        place: Where it stands among the workers; its link is made here.
+        place: The assignment of the worker; its link is made here.
 
     Attributes:
         is_ready: Whether it has said that it is ready.
         line: Its ready line.
-        end_limit_s: How long its end may take, as it has said; 0 until then.
+        end_limit_s: How long its end may take, as it has reported; 0 before it has reported.
         failure: Its own sentence about why it cannot start, if it gave one, and the exit code that goes with it.
         settled: Set once it is ready, or over.
         is_over: Whether it has ended.
@@ -114,11 +114,11 @@ class Child:
     def look(self, row: Row | None, silent_s: float) -> None:
         """Kill the worker when its row has not changed for several looks, since its loop is then stuck.
 
-        Counting looks, not seconds, spares it when everything stood still, the supervisor included.
+        Looks are counted instead of seconds, so that a worker is spared if the supervisor has stood still as well.
 
         Args:
-            row: The row that it wrote on the board.
-            silent_s: How long that is, for the log.
+            row: The row that the worker wrote on the board.
+            silent_s: How long the row has not changed by then, for the log.
         """
         if not self.is_ready or row is None or row.worker != self.place.number:
             return

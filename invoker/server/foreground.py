@@ -21,8 +21,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run_here(server: Server, loop_factory: Callable[[], Any] | None = None) -> bool:
     """Serve until a signal ends it; returns whether nothing was cut and no hook failed.
 
-    While it serves, the process is the server's: a second signal, or a drain without end, ends the process (R-026).
-    Afterwards signals, garbage collector, limits and log are as they were.
+    While it serves, the server controls the process: a second signal, or a drain that does not end, ends the process
+    (R-026). Afterwards signals, garbage collector, limits and log are as they were.
 
     Args:
         server: Not yet started.

@@ -27,8 +27,8 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
     """The settings that a program gives; those that it does not give come from the environment.
 
     Args:
-        values: By the names of settings, as ``max_message_bytes``. None stands for a value that is not given. Settings
-            that take several values take a list, or a dict where each value has a name.
+        values: The values by the names of settings, such as ``max_message_bytes``. None stands for a value that is not
+            given. Settings that take several values take a list, or a dict where each value has a name.
         env: Environment variables.
 
     Raises:
@@ -53,7 +53,7 @@ def spelled(names: Iterable[str]) -> Iterator[None]:
     """Make errors name settings as the program does, not by their flags or variables.
 
     Args:
-        names: The names of the settings that it gives.
+        names: The names of the settings that the program gives.
     """
     try:
         yield
@@ -70,7 +70,7 @@ def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
     """A value as the command line would give it.
 
     Raises:
-        ConfigError: The setting cannot have it.
+        ConfigError: The setting cannot have this value.
     """
     setting = setting_of(one)
     if isinstance(value, bool) and isinstance(one.default, bool):

@@ -33,7 +33,7 @@ class Handlers:
         return handler
 
     def tell_hidden(self, names: Iterable[str]) -> None:
-        """Warn of functions that have no path of their own, because a page or a protocol has it (H-017)."""
+        """Warn of functions that have no path of their own, because a page or a protocol serves that path (H-017)."""
         for name in names:
             if self.hides(name):
                 log.warning(

@@ -43,7 +43,7 @@ def _take_terminal() -> None:
     os.setpgid(0, 0)
     with contextlib.suppress(AttributeError, OSError, ValueError):
         if sys.stdin.isatty():
-            # SIGTTOU is sent to a process that is not in the foreground yet
+            # SIGTTOU is sent to a process that is not yet in the foreground
             before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             os.tcsetpgrp(sys.stdin.fileno(), os.getpid())
             signal.signal(signal.SIGTTOU, before)

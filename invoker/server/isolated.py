@@ -68,7 +68,7 @@ _SOON_S: Final = 0.02
 
 
 def main(argv: list[str]) -> int:
-    """Serve the process at the other end of the socket until it closes that."""
+    """Serve the process at the other end of the socket until that process closes the socket."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         with contextlib.suppress(OSError):  # without it the kernel may choose the serving process first
@@ -140,7 +140,7 @@ class _Line(asyncio.Protocol):
             room.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - it is over either way
-        """The serving process is gone, or needs this child no more."""
+        """End, since the serving process is gone or needs this child no more."""
         self.is_gone = True
         self.resume_writing()
         if not self.over.done():
@@ -281,7 +281,9 @@ class _Host:
         task.add_done_callback(self._waiting.discard)
 
     async def _tell_done(self, done: Done) -> None:
-        """Report the ending, and that user code has returned: in one frame, if it returns soon, as it mostly does.
+        """Report the ending, and that user code has returned.
+
+        Both go in one frame if user code returns soon, as it mostly does.
 
         So the caller's next call finds this child already idle.
         """
@@ -311,7 +313,7 @@ class _Reactor(SessionReactor):
         return invocation
 
     def _may_begin(self, runner: Runner) -> bool:
-        """All that the function is called with came with the beginning; options that did not come are closed."""
+        """Return True: all values for the call came with the beginning, and options without a value are closed."""
         runner.invocation.is_settled = True
         runner.invocation.may_begin()
         return True
@@ -359,13 +361,13 @@ def _lacked_memory(error: BaseException | None) -> bool:
 
 
 def _forget_peak() -> None:
-    """Let the kernel note a new peak of resident memory; if it does not, the peak is that of all calls."""
+    """Ask the kernel to note a new peak of resident memory; if it cannot, the peak is that of all calls so far."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_bytes() -> int:
-    """Memory that was resident at most; 0 where the system does not report it."""
+    """The most memory that was resident; 0 where the system does not report it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

@@ -25,7 +25,8 @@ async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
 
     Args:
         server: Not yet started.
-        hangup_drain_s: SIGHUP makes room for a successor, with a drain of this long; SIGINT belongs to another program.
+        hangup_drain_s: If given, SIGHUP makes room for a successor, after a drain of at most this time, and SIGINT is
+            left to another program.
     """
     drain_s = server.config.drain_s
 
@@ -120,12 +121,14 @@ def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loo
 def run_past_exits(
     loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, int], *, is_interrupted: Callable[[], bool]
 ) -> int:
-    """Run ``main`` to its end, though a task or callback of the author's raises what asyncio lets end a loop.
+    """Run ``main`` to its end.
+
+    Exceptions of the author's tasks or callbacks at which asyncio would end the loop do not end it.
 
     Such an exception leaves the loop as it was, so it may run on; the task that raised it is over.
 
     Args:
-        loop: Not running.
+        loop: The loop, which is not running.
         main: The coroutine that the loop runs.
         is_interrupted: Whether a KeyboardInterrupt may come from a user at the keyboard, so that it ends the loop.
     """

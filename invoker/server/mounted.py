@@ -65,7 +65,7 @@ class Mounted:
     def __init__(self, what: Sequence[Any], config: Config) -> None:
         self._what = what
         self._config = config
-        self._server: Server | None = build(config, *what, is_mounted=True)  # that of the first run
+        self._server: Server | None = build(config, *what, is_mounted=True)  # the server of the first run
         self._runs: dict[asyncio.AbstractEventLoop, _Run] = {}
         self._lock = threading.Lock()  # loops of several threads may begin at once
         self._failed: tuple[asyncio.AbstractEventLoop, float, StartupError] | None = None
@@ -86,7 +86,7 @@ class Mounted:
             await run.server.application(scope, receive, send)
 
     def lifespan(self, app: object = None) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - hosts give theirs
-        """Start and stop it with an application that it is mounted into: ``FastAPI(lifespan=functions.lifespan)``.
+        """Start and stop the server with the application that mounts it: ``FastAPI(lifespan=functions.lifespan)``.
 
         Args:
             app: The host application; it is not used.
@@ -179,14 +179,14 @@ class _Run:
     """An application on one event loop.
 
     Args:
-        server: Mounted, and not yet started.
-        loop: It runs.
+        server: The mounted server, not yet started.
+        loop: The running loop.
 
     Attributes:
-        ready: Done once the server serves, or cannot.
+        ready: Done once the server serves, or has failed to start.
         entered: How many blocks are entered that need it.
         failure: Why it could not be started.
-        task: Starts, keeps and stops the server.
+        task: The task that starts the server, waits and stops it.
     """
 
     def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
@@ -275,7 +275,7 @@ def asgi(*functions: Any, **settings: Any) -> Mounted:
             raise ConfigError(f"{name} is for ports and processes of invoker's own; here they are the host's")
     theirs = {setting_of(one).env for one in TABLE.settings if one.name in hosts}
     env = {name: text for name, text in os.environ.items() if name not in theirs}
-    settings.setdefault("blocked_s", 0)  # the host program itself watches for other code that blocks the loop
+    settings.setdefault("blocked_s", 0)  # the host program watches itself for code that blocks the loop
     config = config_of(settings, env=env)
     if settings.get("protocols") is not None:
         for one in TABLE.served(config):

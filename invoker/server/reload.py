@@ -77,7 +77,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
 def taken_drain_s(config: Config) -> float | None:
     """How long this process drains when the code has changed; None when it is no child of ``--reload``.
 
-    The variable is removed, so that programs which this process starts do not take themselves for children.
+    The variable is removed, so that programs which this process starts do not behave as children of ``--reload``.
     """
     if not os.environ.pop(_VARIABLE, ""):
         return None

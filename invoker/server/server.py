@@ -79,7 +79,7 @@ class Server:
     Attributes:
         share_ports: Whether other processes may bind the same ports.
         guard: Limits the time of the process's end.
-        is_lame: Whether it reports that it is not ready, though it takes calls.
+        is_lame: Whether it reports that it is not ready while it still takes calls.
         numbers: The numbers that `/metrics` reports.
     """
 
@@ -140,7 +140,7 @@ class Server:
     def lends(self) -> bool:
         """Whether the fast transport will serve async functions or sessions, and so needs a `QueuePollingLoop`.
 
-        Sessions go 1.7 times as fast on it, and HTTP requests a tenth slower.
+        On such a loop sessions are 1.7 times as fast, and HTTP requests are a tenth slower.
         """
         on_loop = not self.driver.is_direct or any(one.on_loop for one in self._kinds)
         return on_loop and self._transports.lends
@@ -175,7 +175,7 @@ class Server:
         """
         if not self._is_guest:
             raise_open_files()
-        for name, why in self._table.left_out(self.config).items():  # if it was asked for, it is an error
+        for name, why in self._table.left_out(self.config).items():  # raises an error for one that was asked for
             log.debug("%s is not served: %s", name, why)
         self.driver.store.start(asyncio.get_running_loop().call_later)
         tls = TlsFiles.of(self.config.tls_cert, self.config.tls_key, self.config.tls_client_ca)

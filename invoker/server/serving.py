@@ -67,7 +67,7 @@ class Serving:
         return self._background is None or self._background.stop(drain_s)
 
     async def stop_async(self, drain_s: float | None = None) -> bool:
-        """Do the same in an async program, whose event loop continues meanwhile."""
+        """Stop as `stop` does, in an async program whose event loop continues meanwhile."""
         _forget(self)
         return self._background is None or await self._background.stop_async(drain_s)
 
@@ -112,7 +112,7 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
         port: The HTTP port; 0 takes a free one.
         grpc_port: The port of gRPC; 0 takes a free one.
         block: Whether to serve until a signal comes; default: as above.
-        settings: Further ones, by the names of their flags: ``max_message_bytes=1024``. Settings that are not given
+        settings: Further settings, by the names of their flags: ``max_message_bytes=1024``. Settings that are not given
             come from the environment, as on the command line.
 
     Returns:
@@ -121,7 +121,7 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
     Raises:
         StartupError: A function cannot be loaded, understood or served, or a setting is invalid, or a port is taken.
         TypeError: There is no such setting.
-        RuntimeError: ``block=True`` where it cannot block.
+        RuntimeError: ``block=True`` is given where the call cannot block.
     """
     if not functions:
         raise TypeError("serve() takes at least one function, module or entrypoint")

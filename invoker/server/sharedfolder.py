@@ -22,7 +22,7 @@ _FRESH_S: Final = 60.0
 
 
 class SharedFolder:
-    """The folder, held by this process.
+    """A folder for several processes; this process holds a lock on it.
 
     Args:
         path: The path of the folder, which has been made.

@@ -56,9 +56,9 @@ class Guard:
     """Ends the process when a part of its end takes too long.
 
     Args:
-        last: Called before the process ends by force, with a limit of its own.
+        last: Called before the process ends by force; it has a time limit of its own.
         last_s: The limit for ``last``.
-        told: Called before ``last``; it must not wait.
+        told: Called once a limit has passed, before ``last``; it must not wait.
 
     Attributes:
         last_s: The threads.
@@ -139,7 +139,7 @@ class Signals:
         _HANDS.start()
         self._loop = asyncio.get_running_loop()
         numbers = [signal.SIGTERM, signal.SIGINT]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup has it ignored
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup makes the process ignore the signal
             numbers.append(signal.SIGHUP)
         if self._hangup is not None:
             self._loop.add_signal_handler(signal.SIGINT, lambda: None)
@@ -211,7 +211,7 @@ def _has_terminal() -> bool:
 
 def limit_exit(limit_s: float) -> None:
     """Limit the rest of the interpreter's end: threads and exit handlers of the author's code."""
-    with contextlib.suppress(StartupError):  # the process had no threads to begin with
+    with contextlib.suppress(StartupError):  # this process never started such threads
         Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
 
 
@@ -233,7 +233,7 @@ def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
     for task in tasks:
         if task.get_name().startswith("body "):
             task.print_stack(file=told)
-    with _memory() as file:  # only a file can take them, and this one has no slow reader
+    with _memory() as file:  # faulthandler writes only to files, and this file has no slow reader
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
         told.write(file.read())
@@ -262,7 +262,7 @@ def _flush() -> None:
 
 
 class _Hands:
-    """Threads for the end of the process, started early, since the system may have no room for one then.
+    """Threads for the end of the process. They are started early, since the system may have no room for a thread then.
 
     There is one for each task that may run at once: a time limit, leaving, the stop hooks, the output.
     """
@@ -272,7 +272,7 @@ class _Hands:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start them, unless they have been.
+        """Start the threads, unless they were started before.
 
         Raises:
             StartupError: The system gives no more threads.

@@ -51,15 +51,15 @@ def supervise(config: Config, argv: list[str]) -> int:
     Raises:
         StartupError: A port cannot be bound, or no worker becomes ready.
     """
-    check_address_space()  # a worker would report it, too, but this process needs threads before there is one
+    check_address_space()  # a worker would report this, too, but this process needs threads before any worker runs
     return asyncio.run(Supervisor(config, argv).run())
 
 
 class Backoff:
-    """How long to wait before the next start: doubling with each end that comes soon after the start.
+    """How long to wait before the next start. The time doubles with each process that ends soon after its start.
 
     Args:
-        first_s: Seconds to wait after the first such end.
+        first_s: Seconds to wait after the first process that ends soon.
         most_s: The longest wait.
         calm_s: After a process has lived for this long, the count starts anew.
     """
@@ -260,7 +260,7 @@ class Supervisor:
                 self._count(RESTARTS)
 
     def _gives_up(self, dead: Child) -> bool:
-        """Whether to give up, because workers end before any of them becomes ready."""
+        """Whether to give up, because several workers have ended before any became ready."""
         text, code = dead.failure
         self._deaths += 1
         if not text and self._deaths < _TRIES:
@@ -315,7 +315,7 @@ class Supervisor:
         self._publish()
 
     def _bury(self, dead: Child) -> None:
-        """Keep the counts of a dead worker, for the sums."""
+        """Add the counts of a dead worker to the sums."""
         row = self._board.read().get(dead.place.row)
         if row is not None and row.worker == dead.place.number:
             self._row.numbers = self._row.numbers.plus(Numbers(row.numbers.counters))

@@ -6,7 +6,7 @@ import os
 
 
 class Surroundings:
-    """The state of the process that a function may change, as after the start hooks: folder, environment, file mode."""
+    """The state that a function may change (folder, environment, file mode), as it was after the start hooks."""
 
     def __init__(self) -> None:
         self._environment = os.environ.copy()

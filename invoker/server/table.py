@@ -52,8 +52,9 @@ class Table:
     """The table of all services. Their modules are loaded when services or settings are first listed.
 
     Args:
-        rows: Services, or where they are, as "module:name".
-        group: The group of the entry points by which other distributions add rows; empty: none may.
+        rows: Services, or their places, as "module:name".
+        group: The group of the entry points by which other distributions add rows; empty: no other distribution may add
+            any.
     """
 
     def __init__(self, rows: Sequence[str | type[Service]] = SERVICES, *, group: str = "") -> None:
@@ -95,7 +96,7 @@ class Table:
 
         Args:
             env: Variables; empty or blank ones count as unset.
-            flags: The flags by field name; they win over the environment.
+            flags: The flags by field name; they override the environment.
 
         Raises:
             ConfigError: A setting has an invalid value, or values contradict each other (R-004).
@@ -166,7 +167,7 @@ class Table:
         return set(self._chosen(config)) != set(self._default)
 
     def left_out(self, config: Config) -> dict[str, str]:
-        """Chosen services that must not be served as things are, by name, each with the reason."""
+        """Chosen services that must not be served with these settings, by name, each with the reason."""
         chosen = self._chosen(config)
         return {one.name: why for one in self.rows if one.name in chosen and (why := one.unfit(config))}
 

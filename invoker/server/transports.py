@@ -65,10 +65,10 @@ class Transports:
         return {int(one.rpartition(":")[2]) for one in (self.grpc_address, self.http_address) if one}
 
     def serve(self, services: Sequence[Service], *, share_ports: bool) -> None:
-        """Set the services, before a transport opens.
+        """Set the services, before any transport opens.
 
         Args:
-            services: For the handler of a path a later one is asked before an earlier one.
+            services: The services; for the handler of a path, later services are asked before earlier ones.
             share_ports: Whether other processes may bind the same ports.
         """
         self._services, self._share_ports = services, share_ports
@@ -195,7 +195,7 @@ class Transports:
 
 
 class MountedTransports(Transports):
-    """The HTTP transport of a server that another program's ASGI server brings its requests to.
+    """The HTTP transport of a server to which the ASGI server of another program brings requests.
 
     Attributes:
         mounted: Once it is open.

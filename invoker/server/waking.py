@@ -24,7 +24,7 @@ _FIRST_S, _LAST_S = 0.02, 1.0
 
 
 class Waker:
-    """Started and closed in the main thread."""
+    """Wakes the main thread for signals; it is started and closed in the main thread."""
 
     def __init__(self) -> None:
         self._has_looked = threading.Event()
@@ -34,7 +34,9 @@ class Waker:
         self._onward = -1
 
     def start(self, numbers: Iterable[int]) -> None:
-        """Begin, once the loop has its descriptor; if no thread can start, signals are handled as by Python itself.
+        """Begin, once the loop has its descriptor.
+
+        If no thread can be started, Python's own handling of signals remains.
 
         Args:
             numbers: The numbers of the signals for which the main thread is interrupted.

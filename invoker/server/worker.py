@@ -56,12 +56,12 @@ class Assignment:
     """The data that a worker gets from the process that starts it.
 
     Attributes:
-        number: Its own; none is used twice.
-        row: Its row on the board.
-        link: File descriptor of its end of the socket.
+        number: The number of the worker; no number is used twice.
+        row: The worker's row on the board.
+        link: File descriptor of the worker's end of the socket.
         board: File descriptor of the board.
         grpc_port: The port of the gRPC transport, never 0.
-        http_port: The same of the HTTP transport.
+        http_port: The port of the HTTP transport, likewise.
         store: The value of INVOKER_STORE, if the supervisor has made a store for its workers; otherwise empty.
     """
 
@@ -84,9 +84,9 @@ class Assignment:
 
 
 def end_limit_s(config: Config, server: Server | None = None) -> float:
-    """How many seconds after the order to drain a worker must have ended; one that has not is stuck.
+    """Seconds within which a worker must end after the order to drain; one that has not ended by then is stuck.
 
-    A worker ends itself when its end takes too long, so this is above what all of that may take.
+    A worker ends itself when its end takes too long, so this is longer than all parts of the end may take.
 
     Args:
         config: The worker's configuration.
@@ -104,10 +104,10 @@ def work(
     """Serve as one of several workers; the process's exit code.
 
     Args:
-        place: The place of this worker among them.
+        place: The assignment of this worker.
         config: The supervisor's configuration.
         build: Makes the server.
-        loop_factory: Gives what makes the event loop of a server.
+        loop_factory: Gives the factory of a server's event loop.
     """
     for handle in (place.link, place.board):
         os.set_inheritable(handle, False)
@@ -137,7 +137,7 @@ class Worker:
 
     Args:
         server: Not yet started.
-        place: Where among the workers.
+        place: The assignment of this worker.
         link: The socket to the supervisor.
     """
 

@@ -149,7 +149,7 @@ def path(text: str) -> str:
 
 
 def base_url(text: str) -> str:
-    """A URL before paths of ours; without the slash at its end."""
+    """A URL to which our paths are appended; a slash at its end is removed."""
     if not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", text):
         raise ValueError("a URL such as https://rounds.example.org")
     return text.rstrip("/")

@@ -320,7 +320,7 @@ class Config:
 
         Args:
             env: Variables; empty or blank ones count as unset.
-            flags: The flags by field name; they win over the environment.
+            flags: The flags by field name; they override the environment.
             kinds: The kinds of the services' settings; each is a dataclass of settings.
 
         Raises:

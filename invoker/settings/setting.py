@@ -25,8 +25,8 @@ class Setting:
         flag: The flag on the command line; empty: made from the name.
         choices: The only values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
-        heading: The heading in ``--help`` above it and the settings that follow; empty: it stands below the heading of
-            another setting.
+        heading: The heading in ``--help`` for this setting and the following ones; empty: the setting stands below the
+            heading of an earlier setting.
         before: Name of the setting before which it is listed; empty: it follows the one above it in its class.
     """
 
@@ -110,7 +110,7 @@ def parsed(one: Setting, text: str, origin: str) -> Any:
     """The value that a text means.
 
     Raises:
-        ConfigError: The text is no value of the setting; the error names where the text comes from.
+        ConfigError: The text is not a valid value of the setting; the error names where the text comes from.
     """
     try:
         return one.parse(text.strip())

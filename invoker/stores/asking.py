@@ -65,10 +65,10 @@ class Asking:
     """Asks a backend in a thread of its own, in the order of the calls.
 
     Args:
-        backend: Is asked.
+        backend: The backend that is asked.
         hear: Called on the loop with each event.
         lose: Called on the loop when changes may have been missed.
-        late: Called on the loop with an answer whose asker has left.
+        late: Called on the loop with an answer for which no code waits any more.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Asking:
         self._lose = lose
         self._late = late
         self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
-        self._open: deque[_Question] = deque()  # for whose answers somebody waits
+        self._open: deque[_Question] = deque()  # questions for whose answers code waits
         self._bytes = 0  # bytes of values that are waiting to be written
         self._timer: asyncio.TimerHandle | None = None
         self._is_hung = False
         self._every_s: dict[Asked, float] = {Beat(LEASE_S): LEASE_S / 4, Sweep(): _SWEEP_S}
-        self._due = dict.fromkeys(self._every_s, 0.0)  # when it is asked next, on the clock of ``time.monotonic``
+        self._due = dict.fromkeys(self._every_s, 0.0)  # when each is asked next, on the clock of ``time.monotonic``
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="invoker-store", daemon=True)
 
@@ -104,7 +104,8 @@ class Asking:
         Args:
             asked: The question.
             answer: Called with the answer.
-            is_waited_for: Somebody waits for the answer, so a backend that hangs is one that cannot be reached.
+            is_waited_for: Whether code waits for the answer, so that a backend that hangs counts as one that cannot be
+                reached.
         """
         assert self._loop is not None
         if is_waited_for and self._is_hung and answer is not None:
@@ -126,7 +127,7 @@ class Asking:
             self._asked.put(None)
             self._thread.join(_JOIN_S)
 
-    # On the loop.
+    # These methods run on the loop.
 
     def _look(self) -> None:
         """Give an error to callers that have waited long enough."""
@@ -161,7 +162,7 @@ class Asking:
         log.info("the store answers again")
 
     def _swept(self, said: Any) -> None:
-        if said is True:  # there are more
+        if said is True:  # more questions wait
             self.put(Sweep(), self._swept)
 
     def _give(self, answers: Sequence[tuple[_Question, Any]]) -> None:
@@ -175,7 +176,7 @@ class Asking:
         while self._open and self._open[0].is_over:
             self._open.popleft()
 
-    # In the thread.
+    # These methods run in the thread.
 
     def _run(self) -> None:
         is_open = True
@@ -199,7 +200,7 @@ class Asking:
         return [_Question(one, self._swept if type(one) is Sweep else None, now) for one in asked]
 
     def _take(self, wait_s: float) -> tuple[list[_Question], bool]:
-        """Take waiting questions, up to a limit; and whether the thread continues."""
+        """Take waiting questions, up to a limit. Also returns whether the thread continues."""
         batch: list[_Question] = []
         wait_s = min(wait_s, min(self._due.values()) - time.monotonic())
         with suppress(queue.Empty):

@@ -36,7 +36,7 @@ class Listen(msgspec.Struct, frozen=True):
 
 
 class Deafen(msgspec.Struct, frozen=True):
-    """This process has no listener of this space any more."""
+    """Note that this process has no listener of this space any more."""
 
     key: int
 
@@ -59,7 +59,7 @@ class Sweep(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Note that this process lives, so that its holds stay valid while its lease runs."""
+    """Note that this process lives, so that its holds stay valid as long as its lease runs."""
 
     lease_s: float = LEASE_S
 
@@ -81,7 +81,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """The existing items, and the number of the last change in them.
+    """The existing items, and the number of the last change that they include.
 
     ``epoch`` is `Backend.epoch`, which grows each time changes may have been missed.
     """
@@ -123,10 +123,10 @@ class Backend(Protocol):
         """
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        """Answer all questions in order; one that cannot be answered gets `UNAVAILABLE`. Raises nothing."""
+        """Answer all questions in order, without raising; a question that cannot be answered gets `UNAVAILABLE`."""
 
     def look(self) -> float:
         """Read the changes of others, unless they come by themselves; returns the seconds until the next look."""
 
     def close(self) -> None:
-        """Say that this process is over, and close."""
+        """Note that this process is over, and close the backend."""

@@ -20,7 +20,7 @@ _DEAD_NS: Final = 3600 * SECOND
 
 
 class WriteNeededError(Exception):
-    """A transaction that only reads would have to write."""
+    """A question needs to write within a transaction that only reads."""
 
 
 class Rows(SpaceRows):
@@ -29,7 +29,7 @@ class Rows(SpaceRows):
     Args:
         db: The connection.
         owner: The id of this process.
-        limits: How much is kept.
+        limits: The limits of the store.
         clock: Nanoseconds of the epoch.
 
     Attributes:
@@ -100,7 +100,7 @@ class Rows(SpaceRows):
     # Owners.
 
     def _beat(self, asked: Beat) -> bool:
-        """Renew the lease, and delete expired rows; False where changes may have been missed."""
+        """Renew the lease, and delete expired rows; False if changes may have been missed."""
         now = self._clock()
         row = self._db.execute("SELECT seen FROM owners WHERE id = ?", (self._owner,)).fetchone()
         was_alive = row is not None and row[0] >= 0

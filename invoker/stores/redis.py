@@ -63,7 +63,7 @@ class RedisBackend:
 
     Args:
         url: The URL as redis-py has it: ``redis://``, ``rediss://`` or ``unix://``.
-        limits: How much is kept.
+        limits: The limits of the store.
         clock: Nanoseconds of the epoch; None: the server's.
     """
 
@@ -107,7 +107,7 @@ class RedisBackend:
         return [self._understood(one, answer, epoch) for one, answer in zip(asked, said, strict=True)]
 
     def look(self) -> float:
-        """Do nothing: changes come by themselves."""
+        """Do nothing, since the server sends changes by itself."""
         return math.inf
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class RedisBackend:
         self._is_over.set()
         try:
             self._run([["bye"]])
-            self._client.publish(self._channel, b"")  # wakes the thread of the news
+            self._client.publish(self._channel, b"")  # wakes the thread that receives changes
         except (RedisError, OSError) as error:
             self._failed(error)
         self._news.join(_LOOK_S + _CONNECT_S)
@@ -131,7 +131,7 @@ class RedisBackend:
             pipeline.evalsha(self._sha, 0, _PREFIX, op, now, self._owner, *arguments)
         said: list[Any] = pipeline.execute(raise_on_error=False)
         lacking = [index for index, one in enumerate(said) if isinstance(one, NoScriptError)]
-        if lacking:  # the server was started anew
+        if lacking:  # the server was restarted
             self._sha = self._client.script_load(_SCRIPT.read_text(encoding="utf-8"))
             for index, answer in zip(lacking, self._run([questions[index] for index in lacking]), strict=True):
                 said[index] = answer
@@ -191,7 +191,7 @@ class RedisBackend:
             self._is_failing = True
             log.error("the store at %s fails: %s", self._place, error)
 
-    # News, in a thread of their own.
+    # Changes, which are received in a thread of their own.
 
     @property
     def _channel(self) -> str:
@@ -238,7 +238,7 @@ def _place(client: redis.Redis) -> str:
 
 
 def _micros(version_ns: int) -> int:
-    """A version as the server has it; -2 for one that it never gave."""
+    """A version in the form of the server; -2 for a version that the server never gave."""
     if version_ns == PRESENT:
         return PRESENT
     whole, rest = divmod(version_ns, 1000)

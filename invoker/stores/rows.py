@@ -31,7 +31,7 @@ _TOUCH: Final = (0.01, 1.0)
 
 
 class Row(NamedTuple):
-    """A space as its table has it."""
+    """A space, as the row of its table holds it."""
 
     key: int
     name: str
@@ -54,7 +54,7 @@ class SpaceRows:
     Args:
         db: The connection.
         owner: The id of this process.
-        limits: How much is kept.
+        limits: The limits of the store.
         clock: Nanoseconds of the epoch.
 
     Attributes:
@@ -87,7 +87,7 @@ class SpaceRows:
         return None if row is None else Row(*row)
 
     def _is_fresh(self, row: Row) -> bool:
-        """Whether the last use that was written is so recent that this one need not be."""
+        """Whether the last use that was written is so recent that this use need not be written."""
         part, most_s = _TOUCH
         age_ns = self._clock() - row.used_ns
         return 0 <= age_ns < min(part * row.ttl_s, most_s) * SECOND
@@ -113,7 +113,7 @@ class SpaceRows:
         return self._end(row, Reason.EXPIRED)
 
     def _lease_end_ns(self, row: Row) -> int:
-        """When a space expires, by the leases of the processes that held it last."""
+        """When the leases of the processes that last held a space end; the space expires then."""
         until = self._db.execute(
             "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
         ).fetchone()[0]
@@ -222,7 +222,7 @@ class SpaceRows:
         late = self._db.execute("SELECT name FROM spaces WHERE expires_ns <= ? LIMIT ?", (self._clock(), SWEPT))
         for (name,) in late.fetchall():
             row = self._find(name)
-            if isinstance(row, Row):  # it is held, or was until lately
+            if isinstance(row, Row):  # the space is held, or was held until lately
                 self._db.execute("UPDATE spaces SET expires_ns = ? WHERE key = ?", (self._lease_end_ns(row), row.key))
         return self._is_due()
 
@@ -232,7 +232,7 @@ class SpaceRows:
         return due is not None and due <= self._clock()
 
     def _hears(self, key: int, *, items: bool) -> bool:
-        """Whether any process listens to a space, and wants to hear of its items."""
+        """Whether any process listens to a space for changes of its items."""
         found = self._db.execute("SELECT 1 FROM ears WHERE space = ? AND items >= ? LIMIT 1", (key, items)).fetchone()
         return found is not None
 

@@ -129,7 +129,7 @@ class SharedStore:
             answer(said)
 
     def _look(self, key: int, answer: Callable[[Any], None]) -> None:
-        """Answer the `Drop` of a space once no process holds it any more."""
+        """Check whether a process still holds a space; if none does, answer its `Drop`."""
 
         def seen(is_held: Any) -> None:
             if is_held is True:
@@ -189,7 +189,7 @@ class SharedStore:
         return self._claims.setdefault(subscriber, _Claims())
 
     def _deafen(self) -> None:
-        """Stop the backend's reports about spaces without listeners, unless a subscription is under way."""
+        """Stop the backend's reports about spaces that no subscription needs any more."""
         if self._listens or not self._deaf:
             return
         deaf, self._deaf = self._deaf, set()

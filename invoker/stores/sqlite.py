@@ -49,7 +49,7 @@ class SqliteBackend:
 
     Args:
         path: The path of the file; it is made if it does not exist, readable only for its owner.
-        limits: How much is kept.
+        limits: The limits of the store.
         clock: Nanoseconds of the epoch; the same for all processes.
     """
 
@@ -126,7 +126,7 @@ class SqliteBackend:
     # Private helpers.
 
     def _make(self) -> None:
-        """Make the tables, if no other process has."""
+        """Make the tables, unless another process has made them."""
         for _ in range(_TRIES):
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")

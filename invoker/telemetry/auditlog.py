@@ -78,7 +78,7 @@ class AuditLog:
                 self._write(lines)
 
     def close(self) -> None:
-        """Write the waiting lines, and let the thread end; but do not wait for a reader that stands still."""
+        """Write the waiting lines, and let the thread end. A reader that does not read is not waited for."""
         self._is_closed = True
         self._came.set()
         if self._thread is not None:
@@ -94,7 +94,7 @@ class AuditLog:
         with self._lock:
             if self._thread is None and not self._is_closed:
                 thread = threading.Thread(target=self._run, name="invoker-audit", daemon=True)
-                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so callers write
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so this thread writes
                     thread.start()
                     self._thread = thread
 
@@ -105,7 +105,7 @@ class AuditLog:
             self._came.clear()
             self.flush()
 
-    # With the lock held.
+    # These methods are called with the lock held.
 
     def _write(self, lines: Sequence[bytes]) -> None:
         written = 0
@@ -157,7 +157,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _pieces(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """The lines in pieces that a pipe takes as a whole while others also write to it (PIPE_BUF)."""
+    """The lines in pieces that a pipe takes as a whole, even if other processes write to it (PIPE_BUF)."""
     pieces: list[list[bytes]] = []
     size = PIPE_BUF
     for line in lines:

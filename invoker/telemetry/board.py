@@ -31,7 +31,7 @@ class Numbers:
 
     Attributes:
         counters: Sums that only grow.
-        gauges: Values of this moment, which go with their process.
+        gauges: Current values, which no longer count when their process has ended.
     """
 
     counters: dict[str, float] = field(default_factory=dict)
@@ -51,9 +51,9 @@ class Row:
     """The last row that one process wrote.
 
     Attributes:
-        worker: Its number; 0 is the supervisor.
-        beat: Its clock's seconds when it wrote.
-        numbers: Its counts.
+        worker: The number of the worker; 0 is the supervisor.
+        beat: When it wrote, in seconds on its clock.
+        numbers: The counts of the worker.
         added: Only in the supervisor's row: for each row, the last worker whose counters are in these numbers.
     """
 
@@ -67,7 +67,7 @@ class Board:
     """The rows, in a file that the supervisor makes and the workers inherit.
 
     Args:
-        handle: Its file descriptor.
+        handle: The file descriptor of the file.
     """
 
     def __init__(self, handle: int) -> None:
@@ -86,7 +86,7 @@ class Board:
         row.beat = time.monotonic()
         text = msgspec.json.encode(row)
         if len(text) > ROW_BYTES - _HEAD:
-            raise AssertionError(f"a row of {len(text)} bytes, though names are few")
+            raise AssertionError(f"a row has {len(text)} bytes, although there are few names")
         os.pwrite(self.handle, b"%08x%08x" % (zlib.crc32(text), len(text)) + text, index * ROW_BYTES)
 
     def read(self) -> dict[int, Row]:

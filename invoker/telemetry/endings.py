@@ -70,7 +70,7 @@ _Ending: TypeAlias = tuple[
 
 
 class Endings:
-    """Observes the engine; call it with each invocation that has ended."""
+    """Observes the engine, which calls this object with each invocation that has ended."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Line | _Ending | _Fault] = deque()
@@ -81,7 +81,7 @@ class Endings:
         self._is_closed = False
 
     def __call__(self, invocation: Invocation) -> None:
-        """Log one ending: faults now, with their traceback; others may wait for their turn."""
+        """Log one ending. Faults are logged now, with their traceback; other lines may wait and be written together."""
         error = invocation.error
         if isinstance(error, (FunctionError, CallError, InternalError)):
             self._fault(invocation)
@@ -165,7 +165,7 @@ class Endings:
         with self._lock:
             if self._thread is None and not self._is_closed:
                 thread = threading.Thread(target=self._run, name="invoker-log", daemon=True)
-                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so callers write
+                with contextlib.suppress(RuntimeError):  # the system gives no more threads, so this thread writes
                     thread.start()
                     self._thread = thread
 
@@ -232,7 +232,7 @@ def _log(noted: list[_Line | logging.LogRecord]) -> None:
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:
-    """The lines in pieces that a pipe takes as a whole while other workers also write to it (PIPE_BUF)."""
+    """The lines in pieces so short that a pipe takes each as a whole, even if other workers write to it (PIPE_BUF)."""
     piece: list[str] = []
     size = 0
     for line in lines:

@@ -40,7 +40,7 @@ class _Ended:
 
     Attributes:
         at_s: When it ended, on the clock of ``time.monotonic``.
-        told: Its entry in a snapshot.
+        told: The entry of the invocation in a snapshot.
     """
 
     at_s: float
@@ -51,7 +51,7 @@ class Live:
     """Snapshots of an engine's invocations.
 
     Args:
-        engine: Runs them.
+        engine: The engine of the invocations.
         workers: The number of processes that share the ports, this one included.
         flows: The flows of invocations by their id, in addition to their own counts.
     """

@@ -106,7 +106,7 @@ def borrowed(level: str, style: str) -> Iterator[None]:
 
 
 class OwnHandler(logging.StreamHandler[Any]):
-    """Writes our lines, and a line about each record that it could not make a line of."""
+    """Writes our lines; if a record cannot be made into a line, writes a line about that."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -128,7 +128,7 @@ class OwnHandler(logging.StreamHandler[Any]):
             self.stream.write(self.format(told) + self.terminator)
 
     def close(self) -> None:
-        """Wait until the logged lines are written, but not for a reader that stands still."""
+        """Wait until the logged lines are written. A reader that does not read is not waited for."""
         if isinstance(self.stream, LogWriter):
             self.stream.drain()
         super().close()
@@ -257,7 +257,7 @@ def _traceback(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """JSON with escapes for what JSON allows raw and readers take for the end of a line, or terminals for a command."""
+    """JSON in one line: characters that readers take for the end of a line, or terminals for a command, are escaped."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -282,8 +282,8 @@ def own_handler() -> OwnHandler | None:
 def keep() -> None:
     """Restore the invoker's logging, if the author's code has set up logging meanwhile.
 
-    `logging.config` disables every logger that its settings do not name, and takes the handlers of the root away. The
-    author's own lines go where the author has configured.
+    `logging.config` disables every logger that its settings do not name, and removes the handlers of the root logger.
+    The author's own lines go where the author has configured.
     """
     if _own[0] is None:
         return

@@ -58,7 +58,7 @@ class LogWriter:
         self.lost: Callable[[int], str] = str
         self._descriptor = descriptor
         self._most = most
-        self._told = 0  # how many of the dropped ones were reported
+        self._told = 0  # how many of the dropped lines were reported
         self._put = self._written = 0  # characters; the first changes with the lock held, the second in the thread
         self._lock = threading.RLock()  # a signal handler may log while its thread holds it
         self._has_gap = self._is_ending = False
@@ -70,7 +70,10 @@ class LogWriter:
         _MADE.add(self)
 
     def start(self) -> None:
-        """Start the thread, if anybody could make a writer wait; without room for one, every write is a direct one."""
+        """Start the thread, if a reader could make a writer wait.
+
+        If there is no room for a thread, every write is a direct one.
+        """
         if not (self._kind in (stat.S_IFIFO, stat.S_IFSOCK) or os.isatty(self._descriptor)):
             return
         thread = threading.Thread(target=self._run, name="invoker-log-writer", daemon=True)
@@ -104,7 +107,10 @@ class LogWriter:
         return self._descriptor
 
     def drain(self, limit_s: float = _END_S) -> bool:
-        """Wait until all has been written, but not for a reader that stands still; returns whether all was."""
+        """Wait until everything has been written, and return whether it was.
+
+        A reader that does not read is not waited for.
+        """
         if self._is_direct:
             return True
         done = threading.Event()
@@ -117,7 +123,7 @@ class LogWriter:
         return False
 
     def end(self) -> None:
-        """Write the waiting text, and end the thread, unless the reader stands still.
+        """Write the waiting text, and end the thread, unless the reader does not read.
 
         Later text is written directly.
         """
@@ -139,7 +145,7 @@ class LogWriter:
         except OSError:
             return False
 
-    # In the thread, or with nothing on its queue.
+    # These methods run in the thread, or while its queue is empty.
 
     def _run(self) -> None:
         queue, kept = self._queue, ""
@@ -185,14 +191,14 @@ class LogWriter:
                 view = view[os.write(self._descriptor, view) :]
             except BlockingIOError:  # other code has made it non-blocking
                 select.select([], [self._descriptor], [], 1)
-            except OSError:  # the pipe is full, or has lost its reader; so no line about that can be written either
+            except OSError:  # the pipe is full or has lost its reader, so no line about this can be written
                 self.dropped += text.count("\n")
                 return False
         return True
 
 
 def _full(pipe: int) -> int:
-    """How many bytes may be in a pipe that still has room for a dozen short texts, each on a page of its own."""
+    """How many bytes a pipe may contain and still have room for a dozen short texts, each on a page of its own."""
     try:
         size = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
     except (AttributeError, OSError):  # not on Linux

@@ -25,7 +25,7 @@ MUCH_BYTES = 64 * 1024 * 1024
 """The least bytes that the callers must have given up; less is soon used again."""
 
 _LOOK_S = 0.5
-_ARENA_MAX = -8  # of malloc.h
+_ARENA_MAX = -8  # from malloc.h
 _ARENAS = 2
 _TIMES = 16
 """How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
@@ -44,8 +44,9 @@ def malloc_trim() -> bool:
 def share_arenas() -> None:
     """Let all threads allocate from two arenas of the C library, unless the environment sets their number.
 
-    `malloc_trim` gives back free memory in the middle of every arena, but the free end, up to 16 MiB, only of the
-    first. By default there are eight arenas for each processor. This must be called before threads begin.
+    `malloc_trim` gives back free memory in the middle of every arena; but only for the first arena does it give back
+    the free memory at the end, which may be 16 MiB. By default there are eight arenas for each processor. This must be
+    called before threads begin.
     """
     if "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", ""):
         return
@@ -58,8 +59,8 @@ class Trimmer:
 
     Args:
         budget: The budget of the process.
-        threads: Where the C library is asked.
-        trim: Asks it.
+        threads: Give a thread in which the C library is called.
+        trim: Calls the C library.
         look_s: Time between two looks.
     """
 

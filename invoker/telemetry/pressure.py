@@ -33,7 +33,7 @@ class Flow(NamedTuple):
 
     Attributes:
         is_paused: Whether reading for it has stopped.
-        is_blocked: Its function waits until its caller reads.
+        is_blocked: Whether its function waits until its caller reads.
         frames: Frames that are held at its call, not yet in an input.
         bytes: The bytes of these frames.
     """
@@ -48,7 +48,7 @@ FLOWING: Final = Flow()
 
 
 def flows(driver: Driver) -> dict[str, Flow]:
-    """The flow of invocations, by id, if their conversations have more data than they have; called on the loop."""
+    """The flows of invocations by id, as far as their conversations can tell; called on the loop."""
     found: dict[str, Flow] = {}
     for one in tuple(driver.conversations):
         if isinstance(one, Reactor) and one.is_paused:
@@ -74,7 +74,9 @@ def _paused(reactor: Reactor) -> Iterator[Invocation]:
 
 
 class Pressure:
-    """Writes a line when an invocation is found paused, and one when it is found blocked; each once an invocation.
+    """Writes a line when an invocation is found paused, and one when it is found blocked.
+
+    Each is written once for an invocation.
 
     Args:
         driver: The driver of the invocations.

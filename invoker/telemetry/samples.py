@@ -40,7 +40,7 @@ def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
 
 
 def chat_command(spec: FunctionSpec, address: str) -> str:
-    """The same for a function that holds a conversation over Evergreen; empty for every other one."""
+    """The same arguments for a function that holds a conversation over Evergreen; empty for all other functions."""
     return shlex.join(["chat", address, "--action", spec.name]) if _is_chat(spec) else ""
 
 
@@ -140,8 +140,8 @@ def _value(schema: Mapping[str, Any], known: Mapping[str, Any], attempt: int, de
     Args:
         schema: A schema of msgspec or pydantic.
         known: Schemas by name.
-        attempt: Which of several values that may do.
-        depth: How deep this is.
+        attempt: Which value to try, if there are several candidates.
+        depth: How many schemas surround this one.
     """
     if depth > _DEEPEST:
         raise TypeError("a value of itself")

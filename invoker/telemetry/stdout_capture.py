@@ -49,7 +49,7 @@ def _replace(stream: Any, kind: type[Prints], writer: Any) -> None:
 def _writer(stream: Any) -> Any:
     try:
         made = LogWriter(stream.fileno(), stream.encoding or "utf-8")
-    except (AttributeError, OSError, ValueError):  # it is no file, so it is written as before
+    except (AttributeError, OSError, ValueError):  # the stream is not a file, so it is written as before
         return SimpleNamespace(write=stream.write, flush=stream.flush)
     stream.flush()
     made.start()
@@ -57,7 +57,10 @@ def _writer(stream: Any) -> Any:
 
 
 def finish() -> None:
-    """Write all that was printed and logged, where the process ends; but do not wait for a reader that stands still."""
+    """Write all that was printed and logged, at the end of the process.
+
+    A reader that does not read is not waited for.
+    """
     for made in _MADE:
         made.finish()
     drain_all()
@@ -73,8 +76,8 @@ class Prints:
     """Collects written text until a line is complete.
 
     Args:
-        write: Takes the objects, as text.
-        flush: Passes them on.
+        write: Writes the objects, as text.
+        flush: Flushes the stream.
     """
 
     def __init__(self, write: Any, flush: Any) -> None:

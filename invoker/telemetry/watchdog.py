@@ -65,7 +65,7 @@ class Watchdog:
         innermost = frame
         while frame is not None and frame.f_code.co_filename.startswith(_HOUSE):
             if frame.f_code.co_name in _LOOP and frame.f_code.co_filename.startswith(_ASYNCIO):
-                return  # the loop runs no code of authors: the machine was late, and who has started it is not to blame
+                return  # the loop runs no code of authors: the machine was slow, and the author is not to blame
             frame = frame.f_back
         if frame is None or innermost is None or "<frozen" in frame.f_code.co_filename:
             return

@@ -67,7 +67,7 @@ _PLAIN: Final = (bool, int, float, str, bytes, bytearray, list, tuple)
 
 
 def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
-    """Make an array of a tensor.
+    """Make an array from a tensor.
 
     Args:
         tensor: The tensor as it was read.
@@ -135,7 +135,7 @@ def type_of(dtype: Any) -> TensorType:
 
 
 def taken_types(scalar: type) -> frozenset[TensorType]:
-    """The types of tensors that `fitted` makes arrays of this class of; several if the class is abstract."""
+    """The types of tensors from which `fitted` makes arrays of this class; several if the class is abstract."""
     if issubclass(scalar, np.bool_ | bool):
         return frozenset({TensorType.UINT8})
     if issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
@@ -162,7 +162,7 @@ def annotation_of(declared: Declaration) -> Any:
     scalar = {"bool": np.bool_, "str": np.str_, "string": np.object_}.get(declared.dtype)
     array = np.ndarray if declared.dtype == "any" else NDArray[scalar or np.dtype(declared.dtype).type]  # type: ignore[misc]  # made at run time
     shape = () if declared.shape is None else (tuple(declared.shape),)
-    array = unaliased(array)  # as annotations are read
+    array = unaliased(array)  # in the form in which annotations are read
     notes = (*shape, *((declared.description,) if declared.description else ()))
     return Annotated[(array, *notes)] if notes else array
 
@@ -261,7 +261,7 @@ def from_plain(value: Any, wanted: ArrayType) -> Array:
     if array.size == 0 or (array.dtype.kind in "iu" and dtype.kind in "iu"):
         array = np.array(value, dtype)  # raises OverflowError for a number that does not fit; a cast would wrap it
     elif array.dtype.kind == "f" and dtype.kind in "iu":  # 2.0 is an integer, as in JSON Schema
-        exact = np.array(value, object).reshape(-1).tolist()  # beside large integers numpy makes floats of small ones
+        exact = np.array(value, object).reshape(-1).tolist()  # numpy may turn integers into floats
         return _frozen(np.array([_whole(one, dtype) for one in exact], dtype).reshape(array.shape))
     elif not np.can_cast(array.dtype, dtype, "same_kind"):
         raise ValueError(f"{array.dtype} cannot become {dtype} without loss")
@@ -289,7 +289,7 @@ def _plain_array(value: Any) -> Array:
 def _array_of(value: Any) -> Array:
     """An array of any layout; text in lists stays unchanged, of any length and with its zeros."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise _refused(value, "the elements that its mask hides would be sent")
+        raise _refused(value, "its mask would be lost, and the hidden elements would be sent")
     if isinstance(value, bytes | bytearray | str):
         return _of_one(value)
     try:
@@ -339,13 +339,13 @@ def _octets(one: Any, value: Any) -> bytes:
 
 
 def _texts(array: Array, *, is_text: bool) -> Array:
-    """Strings in numpy's own arrays, which cannot have zeros at their ends."""
+    """Strings in numpy's own arrays of text, where a string cannot end with a zero."""
     elements = array.reshape(-1).tolist()
     if any(one.endswith(b"\0") for one in elements):
         detail = "a string ends with a zero byte, which only NDArray[np.object_] keeps"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail)
     longest = max(map(len, elements), default=0)
-    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each gets the room of the longest
+    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each takes the room of the longest one
         detail = (
             f"{len(elements)} strings of up to {longest} bytes are too large for numpy's own strings; "
             "annotate NDArray[np.object_]"

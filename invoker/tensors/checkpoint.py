@@ -29,7 +29,8 @@ class Checkpoint:
     """Named arrays of numbers, such as the weights of a model; it reads like a dict and cannot be changed.
 
     Args:
-        arrays: By name, arrays or what numpy makes arrays of. Arrays are kept as they are, not copied.
+        arrays: A dict from names to arrays, or to values that numpy makes arrays of. Arrays are kept as they are, not
+            copied.
 
     Raises:
         ValueError: A name is empty, begins with ``__`` or is longer than 200 characters; or an array has elements that
@@ -92,7 +93,7 @@ class Update(Checkpoint):
             it.
 
     Attributes:
-        examples: The same.
+        examples: The number of examples, as given.
 
     Raises:
         ValueError: As for `Checkpoint`; or ``examples`` is negative, infinite or no number.

@@ -101,7 +101,7 @@ class GraphPipeError(InvocationError):
 
 
 def too_large(what: str, size: int, limit_bytes: int) -> GraphPipeError:
-    """The error E13 of ``what`` has this size, such as ``the inputs have``."""
+    """Make the error E13. ``what`` begins its sentence, such as ``the inputs have``; the size follows."""
     return GraphPipeError(Code.TOO_LARGE, f"{what} {size} bytes, which exceeds the limit of {limit_bytes} bytes")
 
 

@@ -60,13 +60,13 @@ def _too_large(what: str, most: int) -> GraphPipeError:
 
 
 class Totals:
-    """How much work one buffer may still cause. A table that several others share counts each time (G-025).
+    """How much more work one buffer may cause. A table to which several others refer counts each time (G-025).
 
     Args:
         limit_bytes: The largest buffer that is accepted; four times as much may be decoded.
-        weigh: Called with the bytes that all strings so far will take, before those of the next MiB are made; it may
-            raise.
-        most_text: Bytes that names and elements of string tensors may have in all; None: as many as may be decoded.
+        weigh: Called before each further MiB of strings is made, with the bytes that all strings will take by then; it
+            may raise.
+        most_text: The most bytes of all names and elements of string tensors; None: as many as may be decoded.
     """
 
     __slots__ = ("_copied", "_decoded", "_most", "_most_text", "_names", "_strings", "_tensors", "_weigh")
@@ -110,7 +110,7 @@ class Totals:
         self.copied(0)
 
     def copied(self, size: int) -> None:
-        """Weigh all strings so far, and as many bytes of the vector that is read."""
+        """Weigh all strings so far, and the bytes of the vector that is being read."""
         if self._weigh is not None:
             self._weigh(self._strings * _STRING_BYTES + self._copied + size)
 
@@ -132,7 +132,7 @@ class Flat:
 
     Args:
         buffer: Anything with bytes in one piece.
-        trace: Notes all bytes that are read, and the elements, which are not read.
+        trace: Records all bytes that are read, and the places of the elements, which are not read.
 
     Attributes:
         raw: A flat, read-only view, from which slices are taken.
@@ -149,7 +149,7 @@ class Flat:
         self._trace = trace
 
     def root(self) -> Table:
-        """The table that the buffer is about."""
+        """The root table of the buffer."""
         if self.size < 8:
             raise malformed(f"{self.size} bytes are too few for a buffer")
         position: int = _U32(self.raw, 0)[0]
@@ -246,7 +246,7 @@ class Flat:
         """
         totals.strings(count)
         totals.decoded(count * STRING_COST)
-        self._looked(0, self.size)  # strings may lie anywhere
+        self._looked(0, self.size)  # strings may be anywhere in the buffer
         raw, source, size, room = self.raw, self._source, self.size, totals.room
         found, decoded, until = [], 0, min(room, _WEIGHED_BYTES)
         for distance in struct.unpack_from(f"<{count}I", raw, position):
@@ -296,7 +296,7 @@ class Table:
         self._size = size
 
     def field(self, slot: int, width: int) -> int:
-        """Where a field of so many bytes lies; 0 when it is absent. Unknown slots are ignored (G-027)."""
+        """Where a field of ``size`` bytes is; 0 when it is absent. Unknown slots are ignored (G-027)."""
         entry = 4 + 2 * slot
         if entry + 2 > self._vtable_size:
             return 0
@@ -319,7 +319,7 @@ class Table:
         return number
 
     def target(self, slot: int) -> int:
-        """Where a reference leads, with four bytes inside; 0 when it is absent."""
+        """The position to which a reference leads, with four bytes inside; 0 when the reference is absent."""
         position = self.field(slot, 4)
         return self.flat.reference(position) if position else 0
 
@@ -329,21 +329,21 @@ class Table:
         return self.flat.table(target) if target else None
 
     def vector(self, slot: int, item_bytes: int) -> tuple[int, int]:
-        """First element and count of a vector; an absent one is empty (D20)."""
+        """The first element and the number of elements of a vector; an absent vector is empty (D20)."""
         target = self.target(slot)
         return self.flat.vector(target, item_bytes) if target else (0, 0)
 
     def octets(self, slot: int) -> memoryview:
-        """A view on the bytes, or the string, of a field; an absent one is empty."""
+        """A view on the bytes, or the string, of a field; an absent field is empty."""
         target = self.target(slot)
         return self.flat.octets(target) if target else self.flat.raw[:0]
 
     def elements(self, slot: int) -> memoryview:
-        """A view on the elements of a tensor, as bytes; absent ones are none."""
+        """A view on the elements of a tensor, as bytes; an absent field has none."""
         target = self.target(slot)
         return self.flat.elements(target) if target else self.flat.raw[:0]
 
     def text(self, slot: int, what: str) -> str:
-        """The string of a field; an absent one is empty."""
+        """The string of a field; an absent field is empty."""
         target = self.target(slot)
         return self.flat.text(target, what) if target else ""

@@ -36,7 +36,7 @@ class Kind:
     """A table with the same fields each time.
 
     Args:
-        entries: Where in the table each slot's field lies; 0: never written.
+        entries: The position of each slot's field in the table; 0: the field is never written.
         size: The size of the table, in bytes.
         align: The alignment of its widest field.
     """
@@ -79,7 +79,7 @@ class Layout:
         self._vtables: dict[bytes, int] = {}
 
     def table(self, kind: Kind, reference: int = 0) -> int:
-        """Place a table with all fields zero, to which the reference at a position leads; returns where it lies."""
+        """Place a table with all fields zero, to which the reference at a position leads; returns its position."""
         head = self._head
         vtable = self._vtables.get(kind.vtable)
         if vtable is None:
@@ -136,7 +136,7 @@ class Layout:
         self._late.append((reference, elements))
 
     def written(self) -> Written:
-        """The whole buffer; the layout is used up.
+        """The whole buffer; the layout cannot be used after this.
 
         Raises:
             GraphPipeError: The buffer is larger than a FlatBuffer can be (E13).

@@ -92,11 +92,11 @@ def read_request(
     """Read a client's request.
 
     Args:
-        buffer: Exactly one Request; bytes behind it are ignored (G-026). The buffer must not change while tensors are
+        buffer: Exactly one Request; bytes after it are ignored (G-026). The buffer must not change while tensors are
             used.
         limit_bytes: Larger buffers are refused.
         weigh: Called with the bytes that strings will take, before they are made; it may raise.
-        trace: Told where the reading has been.
+        trace: Records which bytes were read.
 
     Raises:
         GraphPipeError: The request is malformed (E1), of an unknown type (E2), has more or fewer names than tensors
@@ -132,7 +132,7 @@ def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace
     Args:
         buffer: Exactly one InferResponse.
         limit_bytes: Larger buffers are refused.
-        trace: Told where the reading has been.
+        trace: Records which bytes were read.
 
     Raises:
         GraphPipeError: The response is malformed (E1), or has a tensor that `read_request` would refuse (G-096).

@@ -39,7 +39,7 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
         try:
             array: Array = np.ndarray(shape, dtype, elements)
         except (ValueError, OverflowError):
-            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # it reports what is wrong
+            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # for its error
         if not array.flags.aligned:
             array = array.copy()
         array.flags.writeable = False
@@ -51,7 +51,7 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
 def written(array: Array) -> bytes | None:
     """The bytes that `write_tensor` gives for a small array of numbers.
 
-    None for any other, which takes the long way.
+    None for any other value, which `write_tensor` has to write.
     """
     if array.nbytes > _SMALL or (head := _head(array.dtype, array.shape)) is None:
         return None
@@ -60,11 +60,11 @@ def written(array: Array) -> bytes | None:
 
 @functools.lru_cache(maxsize=256)
 def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
-    """The bytes before the elements of such an array in the buffer of a tensor; None if the long way is needed."""
+    """The bytes before the elements of such an array in a tensor's buffer; None: `write_tensor` has to write it."""
     type_ = type_of(dtype)
     if not ITEM_BYTES[type_] or len(shape) > MAX_RANK:
         return None
-    if dtype != DTYPES[type_] and dtype.kind != "b":  # the bytes of its elements stand in the other order
+    if dtype != DTYPES[type_] and dtype.kind != "b":  # the elements are big-endian
         return None
     elements = bytes(count_of(shape) * dtype.itemsize)
     whole = bytes(write_tensor(Tensor(type_, shape, memoryview(elements))))

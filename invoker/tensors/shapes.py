@@ -84,7 +84,10 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
 
 
 def _refuse_lost(beside: Sequence[Any], args: Sequence[Any], where: str) -> None:
-    """Refuse notes that would have no effect: sizes outside of a tuple, and element types outside of a dtype."""
+    """Refuse notes that have no effect.
+
+    These are sizes that are not in a tuple, and element types that are not in a dtype.
+    """
     loose = [one for one in beside if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
     if loose:
         meant = tuple(one for one in beside if isinstance(one, int | str))

@@ -25,10 +25,10 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Trace:
-    """Where a reading has been.
+    """Records which bytes of a buffer were read.
 
     Attributes:
-        looked: Bytes that influenced the reading.
+        looked: The bytes that influenced the result.
         elements: The elements of each tensor of numbers, in the order of the tensors.
     """
 
@@ -54,7 +54,7 @@ class Skeleton(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, buffer: bytes | bytearray, trace: Trace) -> Skeleton | None:
-        """The skeleton of a buffer that was read; None if it has none, or a large one."""
+        """Make the skeleton of a buffer that was read; None if it has none, or if the skeleton is large."""
         size, elements = len(buffer), trace.elements
         if len(elements) > _MOST_TENSORS or len(trace.looked) > _MOST_LOOKS:
             return None
@@ -63,7 +63,7 @@ class Skeleton(msgspec.Struct, frozen=True):
         holes = sorted(one for one in elements if one[0] < one[1])
         taken = sorted([*holes, *trace.looked])
         for start, end in holes:
-            if sum(one[0] < end and start < one[1] for one in taken) > 1:  # the hole itself is one of these
+            if sum(one[0] < end and start < one[1] for one in taken) > 1:  # the gap itself is one of these
                 return None
         bones, at = [], 0
         for start, end in (*holes, (size, size)):

@@ -22,7 +22,7 @@ def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace:
     Args:
         buffer: The tensor's numbers become a view on it.
         limit_bytes: Larger buffers are refused.
-        trace: Told where the reading has been.
+        trace: Records which bytes were read.
 
     Raises:
         GraphPipeError: The buffer is malformed or too large, or the tensor is invalid.
@@ -87,7 +87,7 @@ def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str,
     """Read a vector of names (G-030).
 
     A name whose reference was never set is empty, which stands for the default (G-053): a client in JavaScript writes
-    the names of its inputs so, and other servers take it.
+    the names of its inputs in this way, and other servers accept that.
     """
     start, count = table.vector(slot, 4)
     totals.names(count)

@@ -69,7 +69,7 @@ def count_of(shape: Sequence[int]) -> int:
 
 
 def spelled(type_: int) -> str:
-    """A type's name as the schema spells it: ``Float32``; ``type 13`` when it has none."""
+    """The name of a type as the schema spells it, such as ``Float32``; ``type 13`` for an id without a name."""
     try:
         return _NAMES[TensorType(type_)]
     except ValueError:

@@ -13,7 +13,7 @@ from invoker.fields.aliases import bare, notes
 
 
 class Casting(enum.Enum):
-    """Which arrays of other types are taken; stands beside the array in ``Annotated``."""
+    """Which arrays of other types are accepted; it is put beside the array in ``Annotated``."""
 
     SAME_KIND = "same_kind"
 
@@ -22,8 +22,8 @@ class ArrayType(msgspec.Struct, frozen=True):
     """The data of an annotation like ``NDArray[np.float32]``.
 
     Attributes:
-        scalar: The class of its elements, which may be abstract (``np.floating``); None where any will do.
-        casts: Whether other types are cast to it, as far as numpy's rule ``same_kind`` allows (G-061).
+        scalar: The class of its elements, which may be abstract (``np.floating``); None if any class is accepted.
+        casts: Whether arrays of other types are cast to this one, if numpy's rule ``same_kind`` allows it (G-061).
     """
 
     scalar: type | None = None

@@ -38,7 +38,7 @@ class Acceptor:
 
     Args:
         sock: A listening socket that does not block.
-        protocol: Makes what serves one connection.
+        protocol: Makes the object that serves one connection.
         transport: The name of the transport, for the log.
         tls: None serves plain text.
         evict: Ends a connection without a request; returns whether there was one.
@@ -110,7 +110,7 @@ class Acceptor:
             self._begin(sock)
 
     def _squeeze(self, error: OSError) -> None:
-        """Accept one connection although no descriptor is free: by one of the reserve."""
+        """Accept one connection although no descriptor is free, by closing one of the reserve."""
         self._tell(error)
         is_room = self._evict()
         if self._spares:
@@ -128,7 +128,7 @@ class Acceptor:
 
         Args:
             sock: A socket that does not block.
-            protocol: Makes what serves it.
+            protocol: Makes the object that serves the connection.
             tls: None serves plain text.
         """
         task = self._loop.create_task(self._connect(sock, protocol, tls), name="connection")
@@ -155,7 +155,7 @@ class Acceptor:
             while len(self._spares) < _SPARES:
                 self._spares.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
         except OSError:
-            pass  # there is none free now; the next call tries again
+            pass  # no descriptor is free now; the next call tries again
 
     def _tell(self, error: OSError) -> None:
         now_s = self._loop.time()
@@ -171,7 +171,7 @@ class Acceptor:
 
 
 def streaming(connected: Connected) -> ProtocolOf:
-    """Make what serves a connection by a task of its own that has streams."""
+    """Make the object that serves a connection by a task of its own that has streams."""
 
     def protocol() -> asyncio.Protocol:
         loop = asyncio.get_running_loop()

@@ -48,7 +48,7 @@ class Purpose:
     host_setting: str = ""
 
     def refusal(self, place: str, error: OSError, setting: str = "") -> StartupError:
-        """The error that says why a socket cannot listen at a place."""
+        """The error for a socket that cannot listen at a place, with the reason."""
         why = error.strerror or str(error)
         if error.errno == errno.EADDRNOTAVAIL:
             setting = self.host_setting
@@ -90,7 +90,7 @@ def raise_open_files() -> None:
 
 
 def check_address_space() -> None:
-    """Refuse a limit of the address space that has no room for threads, without which gRPC's core waits for ever.
+    """Refuse a limit of the address space that leaves no room for threads; gRPC's core would wait for threads for ever.
 
     Raises:
         StartupError: The limit is so low.
@@ -121,7 +121,9 @@ def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False
 
 
 def bind_each(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> list[socket.socket]:
-    """As `bind_tcp`, with a socket for each address of a name, as gRPC has them: localhost may have one of IPv6, too.
+    """Bind a socket to each address of a name, as gRPC does: localhost may also have an address of IPv6.
+
+    An address that this system does not have is skipped, unless it is the first one. Otherwise as `bind_tcp`.
 
     An address that this system does not have is skipped, unless it is the first one.
     """
@@ -146,7 +148,7 @@ class _NoAddress(StartupError):
 
 
 def _addresses(host: str, port: int, purpose: Purpose) -> list[tuple[int, Any]]:
-    """Family and address of each, in their order."""
+    """The family and the address of each socket address of a host, in the order of the system."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except OSError as error:
@@ -190,7 +192,7 @@ def ask_whether_alive(sock: socket.socket) -> None:
     """Have the system ask the peer of an idle TCP connection for a sign of life; a dead one is noticed after 80 s."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _ALIVE:
-        if hasattr(socket, name):  # not on every system; by default it takes two hours
+        if hasattr(socket, name):  # not every system has this option; without it this takes two hours
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
@@ -219,7 +221,7 @@ class UnixSocket:
             self.sock.bind(path)
             self._file = _identity(path)
             Path(path).chmod(int(mode, 8))
-            self.sock.listen(_BACKLOG)  # before this nobody can connect
+            self.sock.listen(_BACKLOG)  # before this no client can connect
         except OSError as error:
             self.sock.close()
             raise purpose.refusal(path, error) from None

@@ -83,7 +83,7 @@ def test_a_system_without_memory_files_takes_a_nameless_one(monkeypatch):
 def test_too_many_names_are_our_own_mistake(board, monkeypatch):
     """A row has its bytes, and no name comes from outside."""
     monkeypatch.setattr("invoker.telemetry.board.ROW_BYTES", 256 * 1024)
-    with pytest.raises(AssertionError, match="though names are few"):
+    with pytest.raises(AssertionError, match="although there are few names"):
         board.write(1, Row(1, numbers=Numbers({f"a name that is rather long {n}": 1 for n in range(8000)})))
 
 

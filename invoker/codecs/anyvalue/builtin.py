@@ -42,7 +42,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
     """The same value as an instance of exactly a built-in class; the values inside may be of any class.
 
     Raises:
-        Unserializable: It has no such form.
+        Unserializable: The value cannot be converted to a built-in class.
     """
     cls = type(value)
     if isinstance(value, enum.Enum):
@@ -77,7 +77,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
 
 
 def _settled(value: Any, made: Any) -> Any:
-    """The replacement of a value; it must be of another class, or replacing would not end."""
+    """The replacement of a value. It must be of another class; otherwise the replacing would never end."""
     return made if type(made) is not type(value) else _refuse(type(value))
 
 

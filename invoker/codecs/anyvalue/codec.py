@@ -18,7 +18,7 @@ from invoker.message import EMPTY, Message
 
 
 class Known(bytes):
-    """A payload whose value is known: it was decoded and validated for a type, and is not decoded again for that one.
+    """A payload with its decoded value. It was validated for a type, and is not decoded again for that type.
 
     It crosses the border of a process as its bytes.
 
@@ -101,7 +101,7 @@ def _converting(type_: Any) -> Callable[[Any], Any]:
     scalar = type_ if type_ in _SCALARS else None
 
     def attempt(value: Any) -> Any:
-        # A float may stand for an int: of a double the peer could not say which it was (D11).
+        # A float may stand for an int, since a double does not show which of the two the peer meant (D11).
         return value if type(value) is scalar else convert(value)
 
     return attempt

@@ -12,8 +12,8 @@ class Unserializable(EncodeError):
     """A value has no form in ``google.protobuf.Any``.
 
     Attributes:
-        path: Where in the value, as Python subscripts: ``['rows'][3]``; empty for the value itself.
-        reason: Why, without the path.
+        path: The place in the value, as Python subscripts: ``['rows'][3]``; empty for the value itself.
+        reason: Why the value cannot be represented, without the path.
         code: ``unserializable``, or ``missing_dependency`` if a library is not installed.
     """
 
@@ -49,10 +49,10 @@ class MissingLibrary(ValueError):
 
 
 class BadAny(DecodeError):
-    """Bytes are no ``google.protobuf.Any``, or one that cannot be read.
+    """The bytes are not a ``google.protobuf.Any``, or not one that can be read.
 
     Attributes:
-        reason: Why.
+        reason: Why they cannot be read.
         type_url: The type URL as it came; empty if it could not be read.
         code: ``decode``, ``too_complex`` (T-053) or ``missing_dependency`` (T-108).
     """

@@ -26,8 +26,8 @@ def parse_json(content: bytes) -> Any:
     """The value of a JSON text.
 
     Raises:
-        TooComplex: It is larger than a value may be.
-        ValueError: It is no JSON.
+        TooComplex: The text is larger than a value may be.
+        ValueError: The text is not JSON.
     """
     if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_LEVELS:
         _check(content)

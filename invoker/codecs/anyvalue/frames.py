@@ -42,8 +42,8 @@ def from_parquet(content: bytes) -> Any:
 
     Raises:
         MissingLibrary: pandas or pyarrow is not installed.
-        TooComplex: It has too many cells.
-        ValueError: It is no parquet file.
+        TooComplex: The frame has too many cells.
+        ValueError: The bytes are not a parquet file.
     """
     try:
         import pandas as pd  # the import takes a second, so it is done only when a frame comes

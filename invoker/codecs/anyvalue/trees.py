@@ -26,8 +26,8 @@ def read_list(content: bytes) -> list[Any]:
     """The content of a ListValue.
 
     Raises:
-        TooComplex: It is larger than a value may be.
-        ValueError: It is no ListValue.
+        TooComplex: The list is larger than a value may be.
+        ValueError: The content is not a ListValue.
     """
     _check_elements(content, _LIST)
     made = _list(content, 1)
@@ -38,8 +38,8 @@ def read_struct(content: bytes) -> dict[str, Any]:
     """The content of a Struct. The whole value is no tagged object, even if it looks like one.
 
     Raises:
-        TooComplex: It is larger than a value may be.
-        ValueError: It is no Struct.
+        TooComplex: The struct is larger than a value may be.
+        ValueError: The content is not a Struct.
     """
     _check_elements(content, _STRUCT)
     made = _struct(content, 1)
@@ -71,7 +71,7 @@ def _list(content: bytes, level: int) -> list[Any]:
     while at < end:
         size = content[at + 1] if at + 3 < end else SHORT
         if content[at] == 0x0A and size < SHORT and content[at + 2] == 0x1A and content[at + 3] == size - 2:
-            start, at = at + 4, at + 2 + size  # a short text, which most long lists that are no numbers consist of
+            start, at = at + 4, at + 2 + size  # a short text; most long lists that do not hold numbers hold such texts
             if at > end:
                 raise ValueError("it ends within a field")
             add(str(content[start:at], "utf-8"))
@@ -225,7 +225,7 @@ def _count(content: bytes, kind: int) -> None:
                     if size <= 2 or (content.find(_OF_DICTS, start, at) < 0 and content.find(_OF_LISTS, start, at) < 0):
                         continue  # no container can be within
                 if (inside := _INSIDE.get((kind, tag))) is not None:
-                    waiting.append((kind, at, end, level))  # go on behind it later
+                    waiting.append((kind, at, end, level))  # the walk continues behind this container later
                     kind, at, end, level = inside, start, min(at, end), level + (kind == _VALUE)
                     if level > MOST_LEVELS + 1:
                         raise _too_deep()

@@ -32,7 +32,7 @@ def unpack(data: bytes) -> Any:
         BadAny: The bytes are no Any, its type is not known here, or its content is not of that type.
     """
     size = len(data) - _AT
-    if 0 < size < len(_SHORT_TEXTS) and data.startswith(_SHORT_TEXTS[size]):  # as most values are
+    if 0 < size < len(_SHORT_TEXTS) and data.startswith(_SHORT_TEXTS[size]):  # most values have this form
         type_url, content = _TEXT_URL, data[_AT:]
         reader: Callable[[bytes], Any] | None = bytes.decode
     else:
@@ -100,7 +100,10 @@ def _shown(type_url: bytes) -> str:
 
 
 def _single(content: bytes, kind: int) -> int | bytes | None:
-    """Field 1, the only field of a wrapper. The last one wins, and other fields are passed over."""
+    """Field 1, the only field of a wrapper.
+
+    If it occurs several times, the last one counts; other fields are ignored.
+    """
     found: int | bytes | None = None
     for number, wire, value in fields(content):
         if number == 1:

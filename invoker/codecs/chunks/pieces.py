@@ -32,7 +32,7 @@ class Start(msgspec.Struct, frozen=True):
     Attributes:
         size: Bytes of the message.
         level: 0, or a key of `LEVELS`.
-        blob: Bytes on the wire; 0: not given. It is 1 where there are none (F-022).
+        blob: Bytes on the wire; 0: not given. It is 1 for a message of no bytes (F-022).
     """
 
     size: int
@@ -48,7 +48,7 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """Says that the receiver has the `Data` of this index."""
+    """The receiver has the `Data` of this index."""
 
     index: int
 
@@ -138,7 +138,7 @@ class Incoming(msgspec.Struct, frozen=True):
         """The message, inflated; 60 MiB take half a second.
 
         Raises:
-            StatusError: Its size is not the one that was announced, or it is damaged (F-034, F-035).
+            StatusError: The size differs from the announced one, or the bytes are damaged (F-034, F-035).
         """
         if not self.level:
             return self.blob

@@ -39,11 +39,11 @@ class Receiver:
         return self._start is not None
 
     def start(self, piece: Start) -> None:
-        """A message begins.
+        """Begin a message.
 
         Raises:
             StatusError: A message may not begin here, or not with these values (F-028, F-032, F-035, F-036).
-            LimitExceeded: It is too large (F-034).
+            LimitExceeded: The message is too large (F-034).
         """
         if not self.chunk_bytes:
             raise broken("a message begins in chunks, which were not agreed on")
@@ -62,10 +62,11 @@ class Receiver:
         self._count = self.total = 0
 
     def data(self, piece: Data) -> None:
-        """The next bytes; the caller acks them at once (F-025).
+        """Add the next bytes; the caller acks them at once (F-025).
 
         Raises:
-            StatusError: There is no message, it is another chunk's turn, or the bytes cannot be (F-028, F-032, F-035).
+            StatusError: No message has begun, another chunk is expected, or the number of bytes is not possible (F-028,
+                F-032, F-035).
             LimitExceeded: There are more bytes than a message may have.
         """
         start, size = self._start, len(piece.data)
@@ -91,7 +92,7 @@ class Receiver:
         """Give the complete message.
 
         Raises:
-            StatusError: It is not complete (F-028, F-032, F-034, F-035).
+            StatusError: The message is not complete (F-028, F-032, F-034, F-035).
         """
         start, message = self._start, self._message
         if start is None:

@@ -14,11 +14,12 @@ from invoker.codecs.chunks.pieces import UNCOMPRESSED, Data, End, Packed, Piece,
 class Sender:
     """Cuts messages into pieces, in the order in which they were put.
 
-    A message that was put while there were no terms for chunks, or that is small, goes whole, in its place between
-    the others: inside a transfer there is nothing but its pieces (F-029).
+    A message that was put while there were no terms for chunks, or that is small, is sent whole, in its place between
+    the others: no other message is sent between the pieces of one message (F-029).
 
     Attributes:
-        terms: For messages that are put from now on. Their ``max_pending`` counts at once, for all (F-019).
+        terms: The terms for messages that are put from now on. Their ``max_pending`` counts at once, for all messages
+            (F-019).
         whole_bytes: Messages up to this size always go whole.
     """
 
@@ -38,7 +39,7 @@ class Sender:
         return not self._waiting
 
     def put(self, message: bytes | Packed) -> None:
-        """Add a message; what is `Packed` already is not compressed again, whatever level the terms say."""
+        """Add a message; a message that is already `Packed` is not compressed again, whatever level the terms name."""
         terms = self.terms
         size, level = (message.size, message.level) if isinstance(message, Packed) else (len(message), UNCOMPRESSED)
         is_small = 0 < size <= self.whole_bytes and level == UNCOMPRESSED
@@ -61,7 +62,7 @@ class Sender:
             self._waiting.pop(0)
 
     def acked(self, index: int) -> None:
-        """The receiver has a Data.
+        """Note that the receiver has a Data.
 
         Raises:
             StatusError: It is not the oldest Data that waits for an ack (F-030).

@@ -36,10 +36,10 @@ class ChunkStream:
         writes: The class of the messages that carry our chunks.
         limits: The limits for what is received.
         whole_bytes: Messages up to this size are sent whole, even if chunks were agreed on.
-        may_receive: Asked, with a number of bytes and the size of the message, whether so many bytes may be held; when
-            the message begins, and then step by step. The size is that of the message or of its bytes on the wire,
-            whichever is more. If it says no, the message is held up, which means that its chunks are not acked, until
-            `resume`.
+        may_receive: Takes a number of bytes and the size of the message, and returns whether that number of bytes may
+            be held. It is called when the message begins, and then step by step. The size is that of the message or of
+            its bytes on the wire, whichever is larger. If it returns False, the message is held up until `resume`: its
+            chunks are not acked.
         unpacks_aside: Whether the owner of the stream inflates `packed` itself.
 
     Attributes:
@@ -72,7 +72,7 @@ class ChunkStream:
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
         self._may_receive = may_receive
         self._unpacks_aside = unpacks_aside
-        self._whole = self._granted = self._asked = 0  # of the message that comes
+        self._whole = self._granted = self._asked = 0  # bytes held of the message that is coming
         self.packed: Incoming | None = None
         self._frames: list[bytes] = []
         self._held: list[tuple[Any, int]] = []
@@ -185,7 +185,7 @@ class ChunkStream:
         yield from self.resume()
 
     def ended(self) -> None:
-        """The peer sends no more.
+        """Note that the peer sends no more.
 
         Raises:
             StatusError: The stream ended within a message.

@@ -47,7 +47,7 @@ _DEEPEST: Final = 64
 _EMPTY: Final = inspect.Parameter.empty
 _QUALIFIERS: Final = (
     *(typing.Required, typing.NotRequired, typing.Final, typing.ClassVar),
-    getattr(typing, "ReadOnly", typing.Required),  # of Python 3.13
+    getattr(typing, "ReadOnly", typing.Required),  # since Python 3.13
 )
 _BYTES: Final = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
 _SCALARS: Final[dict[Any, Schema]] = {

@@ -131,7 +131,7 @@ def _across(
 
 
 class _Advanced:
-    """An iterator of the caller, for the callee's driver on the loop; the caller's thread advances it."""
+    """An iterator of the caller that the caller's thread advances, for the callee's driver on the loop."""
 
     def __init__(self, turns: _Turns, values: Iterator[Any], name: int | str) -> None:
         self._turns = turns

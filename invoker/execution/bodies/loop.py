@@ -80,7 +80,7 @@ class LoopRun:
         return awaited(self.ask)
 
     async def discarded(self) -> None:
-        """Give others a turn and check for the end after a dropped value, since its function has waited for nothing."""
+        """Let other tasks run and check for the end, because a function whose values are dropped never waits."""
         await asyncio.sleep(0)
         if self.invocation.is_finished:
             raise StopInvocation

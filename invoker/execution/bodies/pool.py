@@ -43,9 +43,9 @@ class Threads:
 
     Attributes:
         busy: Threads that work right now, the stuck ones included.
-        full_since: When work was first refused since a slot was last given back, on the clock of ``time.monotonic``;
-            0 when none was.
-        turns: The turns of functions that give large values.
+        full_since: When work was first refused after a slot was last given back, on the clock of ``time.monotonic``; 0
+            if none was refused since then.
+        turns: The turns in which threads encode and decode large values.
         stuck: Threads whose invocation ended but whose user code did not return within the grace.
     """
 

@@ -97,7 +97,7 @@ class ProcessRunner:
             self.given(child)
 
     def given(self, child: Child) -> None:
-        """Begin in this child: send it the order, and the inputs that have come."""
+        """Begin in this child: send it the order, and the messages that have come for its inputs."""
         self._child = child
         given = [give for lane in self._lanes for give in lane.next()]
         order, context = self.invocation.order, self.invocation.context
@@ -328,7 +328,7 @@ class _Lane:
 
 
 def _config(one: Any) -> Any:
-    """A config as it goes over the pipe; None for a config that only this process can use."""
+    """A config in the form for the pipe; None for a config that only this process can use."""
     if isinstance(one, dict):
         return one
     if isinstance(getattr(one, "type_url", None), str) and isinstance(getattr(one, "value", None), bytes):

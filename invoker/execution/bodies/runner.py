@@ -128,7 +128,7 @@ def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
 
 
 def call_failed(error: BaseException, *, debug: bool = False) -> InvocationError:
-    """The function's call raised before it returned a stream (R-119)."""
+    """The error of a function whose call raised before it returned a stream (R-119)."""
     return _translated(error, CallError, debug=debug)
 
 
@@ -139,6 +139,8 @@ def production_failed(error: BaseException, *, debug: bool = False) -> Invocatio
 
 async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
     """Wait until the peer takes more of an output, which counts as blocked meanwhile.
+
+    Then wait for a turn among the bodies.
 
     Then for a turn among the bodies.
     """

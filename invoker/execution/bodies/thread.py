@@ -176,7 +176,7 @@ class ThreadRunner(SpreadBody):
                         room = self.host.emitted(self.invocation, index, message)
                     else:
                         room = await budget.run(partial(self.host.emitted, self.invocation, index, message))
-                    message = None  # it is the wire's now
+                    message = None  # the wire has the message, so this thread need not keep it
                     if weight:
                         with self.lock:
                             self._count(-weight)
@@ -285,7 +285,7 @@ class ThreadRunner(SpreadBody):
             self._unread.take()
 
     def _is_last(self) -> bool:
-        """Whether the body ends without running more of the author's code, and then wakes the forwarder."""
+        """Whether the body ends without running more of the author's code; its end then wakes the forwarder."""
         return self._is_mapped and all(one.is_ended and not one.queue for one in self.invocation.inputs)
 
     def send(self, index: int, value: Any) -> None:
@@ -370,6 +370,6 @@ class ThreadRunner(SpreadBody):
 
 
 def _weight(message: Message[bytes]) -> int:
-    """Bytes of a large value; 0 for a small one, which is not counted."""
+    """The bytes of a large value; 0 for a small value, which is not counted."""
     size = len(message.payload)
     return size if size > STEP_BYTES else 0

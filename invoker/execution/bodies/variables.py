@@ -22,7 +22,7 @@ class Variables:
     reached, or the function was not called in a session.
 
     Args:
-        run: Asks the store the questions of a talk, and returns its result.
+        run: Runs a generator that gives questions: asks the store each question, and returns the generator's result.
     """
 
     __slots__ = ("_run",)

@@ -60,14 +60,14 @@ class Child(asyncio.Protocol):
 
     Args:
         keeper: The pool.
-        loop: On which everything happens.
+        loop: The loop on which all methods are called.
 
     Attributes:
         is_ready: Whether the child has loaded its functions.
-        is_gone: Its pipe is closed, or about to be.
-        served: Invocations that it has begun.
+        is_gone: Whether the pipe is closed, or is about to be closed.
+        served: How many invocations the child has begun.
         tenant: The runner that uses it; None: it is free.
-        is_leaving: Its invocation is over, and user code is about to return.
+        is_leaving: Whether its invocation is over while user code has not yet returned.
         idle_since: When it was given back, on the clock of the loop.
     """
 

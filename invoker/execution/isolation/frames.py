@@ -141,11 +141,14 @@ class Fault(msgspec.Struct, array_like=True):
 
 
 class Answer(msgspec.Struct, tag=7, array_like=True):
-    """Answers an `Asked`: a message or an answer of the store, their end, an error, or the wish for more of a stream.
+    """Answers an `Asked`.
+
+    It brings a message, an answer of the store, the end of a stream, an error, or a request for the next value of an
+    argument.
 
     Attributes:
         number: The id of the `Asked`.
-        wants: The argument of which the next value is wanted; -1: none.
+        wants: The argument whose next value is wanted; -1: none.
     """
 
     number: int
@@ -162,7 +165,9 @@ class Ready(msgspec.Struct, tag=8, array_like=True):
 
 
 class Wants(msgspec.Struct, tag=9, array_like=True):
-    """At least ``taken`` of the messages that were given to an input are taken.
+    """The function has taken at least ``taken`` of the messages of an input.
+
+    ``waits`` says that the input is empty and the function waits for it.
 
     ``waits``: it is empty, and waited for.
     """
@@ -190,7 +195,7 @@ class Done(msgspec.Struct, tag=12, array_like=True):
 
     Attributes:
         cpu_ns: Processor time of the child since the invocation began.
-        memory_bytes: Memory that was resident at most meanwhile; 0: unknown.
+        memory_bytes: The most resident memory of the child since the invocation began; 0: unknown.
     """
 
     fault: Fault | None = None
@@ -205,11 +210,11 @@ class Idle(msgspec.Struct, tag=13, array_like=True):
 
 
 class Asked(msgspec.Struct, tag=14, array_like=True):
-    """The function uses its scope.
+    """The function calls another function or asks the store.
 
     Attributes:
         number: Chosen by the child.
-        what: ``call``, ``stream``, ``ask``; or ``more``, ``piece`` and ``drop`` of one that is under way.
+        what: ``call``, ``stream`` or ``ask`` begins a request; ``more``, ``piece`` and ``drop`` continue or end one.
         name: The name of the function that is called, or of the question that is asked.
         args: By position; None stands for a stream of values.
         kwargs: By keyword, likewise.
@@ -231,7 +236,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Cut(Exception):
-    """Raised if the bytes are no frames of the other end."""
+    """The bytes are not a frame that the other process may send."""
 
 
 class Frames:

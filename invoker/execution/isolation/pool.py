@@ -53,7 +53,7 @@ class ChildrenSettings:
         most: Invocations that may run in children at once.
         warm: Children that wait for work.
         starts: Children that may start at once.
-        told: Settings for the program of a child; see `invoker.server.isolated`.
+        told: The settings that are sent to a child; see `invoker.server.isolated`.
     """
 
     most: int = 16
@@ -67,11 +67,11 @@ class Children:
 
     Args:
         functions: All functions that are served; each child loads those that ask for isolation.
-        settings: How many.
+        settings: How many children there may be, and their settings.
 
     Attributes:
         busy: Children that hold an invocation.
-        died: How many ended unasked.
+        died: How many children ended although this process had not asked them to.
     """
 
     def __init__(self, functions: Sequence[Function], settings: ChildrenSettings | None = None) -> None:
@@ -282,7 +282,7 @@ class Children:
         return count < warm or (not self._idle and warm > 0 and count < most)
 
     def _trim(self) -> None:
-        """End the children that remain after a burst, the least recently used first."""
+        """End the children that are no longer needed after a burst of calls, the least recently used first."""
         self._trimming = None
         spare = len(self._idle) - self.settings.warm
         for child in self._idle[: max(0, spare)]:
@@ -316,7 +316,7 @@ class Children:
         return child
 
     def _said(self) -> Hello:
-        """The first frame that each child gets.
+        """Make the first frame that each child gets.
 
         Raises:
             StartupError: A function has no entrypoint and cannot be pickled.
@@ -335,7 +335,7 @@ class Janitor:
         if self._process is None:
             program = Path(__file__).with_name("janitor.py")
             ours, theirs = os.pipe()
-            # The janitor inherits these blocked signals, so it lives until this process ends, which takes its time.
+            # The janitor inherits these blocked signals, so it lives until this process ends, which may take a while.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
             try:
                 self._process = subprocess.Popen(  # noqa: S603 - our own program
@@ -368,7 +368,7 @@ class Janitor:
 
     def _tell(self, line: str) -> None:
         if self._process is not None:
-            with contextlib.suppress(BrokenPipeError):  # somebody has killed it
+            with contextlib.suppress(BrokenPipeError):  # another program has killed the janitor
                 os.write(self._told, line.encode())
 
 

@@ -146,7 +146,7 @@ class ChildSession:
         )
 
     def _wants(self, event: Wants) -> Sequence[Step]:
-        """Report how much was taken at least: all messages if the input is empty; otherwise all but half a window."""
+        """Report how many messages were taken at least: all if the input is empty; otherwise all but half a window."""
         given = self._given.get(event.index, 0)
         told = (given if event.waits else max(0, given - WINDOW // 2), event.waits)
         if not event.waits:

@@ -62,7 +62,7 @@ class ArrivingReactor(Reactor):
             share = self._arriving = self.driver.engine.memory.share()
             share.end = partial(
                 later, asyncio.get_running_loop(), self._leave
-            )  # so that it is not more than one that runs
+            )  # so that it can be ended to make room, as a running invocation can
             try:
                 share.grow(len(frame))
             except InvocationError as error:

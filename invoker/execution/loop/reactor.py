@@ -326,7 +326,7 @@ class Reactor:
         self._close(Close(error))
 
     def _leave(self, error: InvocationError) -> None:
-        """Do as `fail` does, but do not notify the session, which has failed itself or takes no more events."""
+        """End the conversation as `fail` does, without notifying the session, which takes no more events."""
         for runner in list(self.runners.values()):
             self._end(runner, error)
         self._close(Close(error))

@@ -32,13 +32,14 @@ Answer: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"]
 
 
 class UnaryTask(LoopRun):
-    """Runs one unary invocation; a listener of its request, which has nothing more to bring.
+    """Runs one unary invocation. It also listens to the request, which brings nothing more.
 
     Args:
         driver: Starts the task, and is asked to wait for it.
         invocation: The invocation to run.
         messages: One message of each input.
-        answer: Called once, with the ending, also when the peer is gone, whose request then lets go of this object.
+        answer: Called once, with the ending. It is also called when the peer is gone, so that the request releases this
+            object.
         second: Makes the error of a function that gives a second value.
     """
 
@@ -74,7 +75,7 @@ class UnaryTask(LoopRun):
         """Begin, now or in this turn of the loop.
 
         Args:
-            timeout_s: After this long the peer is told that its deadline has passed; None: never.
+            timeout_s: After this time the invocation ends because its deadline has passed; None: it has no deadline.
         """
         driver, invocation = self._driver, self.invocation
         invocation.end = partial(later, self.loop, self.fail)
@@ -115,7 +116,7 @@ class UnaryTask(LoopRun):
             if (given := self._give(result)) is not None:
                 await given
         except BaseException as error:  # noqa: BLE001 - user code may raise anything (R-123)
-            # Without an error of its own, the function gave no value: it was stopped, or nobody reads the value.
+            # `ending_of` gives None if the invocation was stopped, or if the value was for an output without a reader.
             ending = ending_of(error, invocation, production_failed, debug=self._driver.settings.debug)
             self._end(self._sent if ending is None else None, ending)
         finally:
@@ -126,7 +127,7 @@ class UnaryTask(LoopRun):
             self._driver.forget(self)
 
     def _give(self, value: Any) -> Awaitable[None] | None:
-        """Encode the value of the function and end with it; gives an awaitable if that may hold the loop."""
+        """Encode the value of the function and end with it; returns an awaitable if that may block the loop."""
         invocation, turns = self.invocation, self._driver.threads.turns
         if invocation.is_finished:
             return None
@@ -141,13 +142,13 @@ class UnaryTask(LoopRun):
         return None
 
     async def _give_large(self, value: Any) -> None:
-        """Do the same in a turn of its own."""
+        """Encode a large value in a turn of its own, and end with it."""
         turns = self._driver.threads.turns
         _, message = await turns.encode_on_loop(self.invocation.encode, 0, value)
         await turns.budget.run(partial(self._emit, message))
 
     def _emit(self, message: Message[bytes]) -> None:
-        """End with the value that the function has returned, which may not be its second one."""
+        """End with the value that the function has returned; a second value is an error."""
         if self.invocation.is_finished:
             return
         self.invocation.emit(0, message)
@@ -156,10 +157,10 @@ class UnaryTask(LoopRun):
         else:
             self._end(None, self._second())
 
-    # What the function asks its context for.
+    # The methods that a function calls by its context.
 
     async def send(self, index: int, value: Any) -> None:
-        """Keep a value that the function sends by its context; there may be one only."""
+        """Keep a value that the function sends by its context; a second value is an error."""
         message = self.invocation.encode_sent(index, value)
         if message is None:
             await self.discarded()
@@ -176,10 +177,10 @@ class UnaryTask(LoopRun):
         """End the output, as the function has asked by its context."""
         self.invocation.end_sent(index)
 
-    # What ends it from outside; the listener of the request, and what a drain may cut.
+    # The request calls these methods, and a drain calls `fail`.
 
     def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - the interface
-        """Return: all of the request is here."""
+        """Return True, since all of the request has come."""
         return True
 
     def gone(self) -> None:

@@ -42,7 +42,7 @@ class Inline(SyncBody):
     Args:
         driver: Knows the engine.
         invocation: Was admitted.
-        given: The values that have come, and which inputs have ended.
+        given: The values of the arguments that are no iterators, and the ends of their inputs.
         iterators: The iterators of the caller, by the index of the input that they feed.
     """
 
@@ -85,7 +85,7 @@ class Inline(SyncBody):
             raise invocation.error
 
     def _values(self, variables: Variables) -> Iterator[Emitted]:
-        """Run the function between each two values, with context variables of its own (R-012)."""
+        """Run the function from one value to the next, with context variables of its own (R-012)."""
         invocation = self.invocation
         outputs = variables.run(self.open, [SyncInput(self, stream) for stream in invocation.inputs])
         for index, values in enumerate(outputs):
@@ -115,7 +115,7 @@ class Inline(SyncBody):
         return _END
 
     def _flush(self) -> Iterator[Emitted]:
-        """Give the values that the function has sent by its context."""
+        """Yield the values that the function has sent by its context."""
         sent, self._sent = self._sent, []
         yield from sent
 

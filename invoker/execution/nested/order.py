@@ -31,7 +31,7 @@ class Order:
         name: The name of the function that is called.
         args: By position; whatever has ``__next__`` or ``__anext__`` gives values one by one.
         kwargs: By keyword; likewise.
-        most_depth: Calls that may be within each other.
+        most_depth: How many calls may be nested in each other.
 
     Attributes:
         open: The step.
@@ -81,7 +81,7 @@ class Order:
         return self.spec.style is Style.STREAMING and not self.spec.inputs[index].single
 
     def given(self) -> Iterator[Feed | EndInput]:
-        """The values of the arguments that are no iterators, and the ends of their inputs."""
+        """The values of the arguments that are not iterators, and the ends of their inputs."""
         for index, argument in enumerate(self.arguments):
             if is_iterator(argument):
                 continue
@@ -102,7 +102,7 @@ class Order:
         return {index: one for index, one in enumerate(self.arguments) if is_iterator(one)}
 
     def result(self, events: Sequence[Emitted]) -> Message[bytes]:
-        """All values as one: the single value of the only output, if it gives one a call; otherwise lists."""
+        """Combine all values: the single value if the only output gives one value a call; otherwise lists."""
         count = len(self.spec.outputs)
         events = [one for one in events if not one.message.headers or METADATA not in one.message.headers]
         if count <= 1 and self._is_single:

@@ -61,7 +61,8 @@ class Gate:
     """Lets one thread at a time take a turn; the module's docstring explains turns.
 
     Attributes:
-        is_crowded: Whether there are so many threads that each should pass the gate, not only those with a batch.
+        is_crowded: Whether there are so many threads that all of them should pass the gate, not only those with a batch
+            of frames.
 
     Args:
         on_enter: Called whenever a thread begins a turn or waits for one, so that the sweeper watches for long turns.

@@ -20,10 +20,10 @@ MOST: Final = 8
 
 
 class Slices:
-    """The bodies of one loop that have given a slice; called there only.
+    """Limits how many bodies of one loop that have given a slice continue in one turn; used on that loop only.
 
     Args:
-        most: How many of them continue in one turn.
+        most: How many bodies continue in one turn.
     """
 
     __slots__ = ("_given", "_most", "_parked")

@@ -53,7 +53,7 @@ class OwnTask(asyncio.Task[Any]):
         """Whether the task runs the invoker's own code, and not code that an author has started."""
         code = getattr(self.get_coro(), "cr_code", None)
         name = code.co_filename if code is not None else ""
-        # A compiled coroutine has no path; without an owner it is grpcio's.
+        # A compiled coroutine has no path; one without an owner belongs to grpcio.
         return name.startswith(_HOUSE) or (
             self.owner is None and (name.startswith(_ASYNCIO) or not name.startswith("/"))
         )

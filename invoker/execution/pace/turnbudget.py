@@ -25,7 +25,7 @@ NOTED_S: Final = 0.0002
 
 
 class TurnBudget:
-    """The budget of one loop; called there only.
+    """The budget of one loop; used on that loop only.
 
     Attributes:
         is_spent: Whether code that wants to decode, or to send a large value, has to wait for `next`.

@@ -32,7 +32,7 @@ class CallWatchdog:
 
     Attributes:
         ended_at: When the inputs ended, on the clock of ``time.monotonic``; 0 before, and once it was logged.
-        gone_at: When the peer was noticed to be gone; 0 before.
+        gone_at: When the thread or the sweeper noticed that the peer is gone; 0 before.
     """
 
     __slots__ = ("_awaiting", "_driver", "_has_left", "_is_stuck", "_lock", "ended_at", "gone_at")

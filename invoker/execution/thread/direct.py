@@ -170,7 +170,7 @@ class DirectConversation:
         elif type(step) is Cancel:
             self.break_off(step.error)
         else:
-            log.error("a session of one call gave a step that no thread can do, see CallSession: %r", step)
+            log.error("a session of one call gave a step that a thread cannot perform, see CallSession: %r", step)
             raise InternalError
 
     def _write(self, frame: Any) -> None:
@@ -310,7 +310,7 @@ class DirectConversation:
         for step in self.session.deliver(event):
             self.perform(step)
 
-    # What other threads call meanwhile.
+    # The methods that other threads call while the function runs.
 
     def sweep(self, now: float) -> bool:
         """Notice that the peer is gone while user code is busy, and code that takes too long; see `Sweeper`."""
@@ -349,7 +349,7 @@ class DirectConversation:
             finally:
                 self._is_ending = False
                 guard.release()
-        elif is_late and self._is_stalled:  # its thread began to send before the limit; else it would end by itself
+        elif is_late and self._is_stalled:  # its thread is stuck in a send that began before the limit
             self.fail(limit.error)
         else:
             self._is_stalled = is_late

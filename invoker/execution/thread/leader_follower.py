@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One thread's time as the leader, and the work that it took then.
+    """The time during which one thread leads, and the work that it took during this time.
 
     Attributes:
         busy: The work that the thread serves in user code; the caller of `begin` clears it once user code has returned.

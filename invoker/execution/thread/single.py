@@ -38,7 +38,7 @@ class Single(SyncBody):
     def __init__(self, conversation: Conversation, invocation: Invocation) -> None:
         super().__init__(invocation)
         self.conversation = conversation
-        self.lock: Any = threading.Lock()  # no other thread takes it; it costs less than a null context
+        self.lock: Any = threading.Lock()  # only this thread uses the lock; a lock costs less than a null context
         self._thread = threading.get_ident()
         self._is_prompt = False  # whether it pulled again soon after its last output
         self._wrote_at = 0.0  # when the last output was written; 0 if it has pulled since

@@ -45,7 +45,7 @@ class Wire(Protocol):
 
     @property
     def waiting(self) -> Sequence[Any]:
-        """The frames that came and wait for the function; may be called from any thread."""
+        """The frames that have come and that the function has not taken; may be called from any thread."""
 
     @property
     def is_blocked(self) -> bool:

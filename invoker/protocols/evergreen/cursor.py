@@ -37,8 +37,8 @@ class Cursor:
 
     Attributes:
         root: The root.
-        awaited: The node that was waited for when `next` said `WAIT`.
-        asked: The reference that it waits for, if it is one.
+        awaited: The node for which the cursor waits since `next` returned `WAIT`.
+        asked: The reference for which the cursor waits, if it waits for one.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Cursor:
 
     def _descend(self, child: Node) -> None:
         if child.is_known and child.fault is None and not (child.leaves if self._markers else child.solid):
-            # No leaf that counts is below it, however often it is shared.
+            # No leaf below this node counts against the limits, however often the node is shared.
             self._check_depth(len(self._nodes) + child.height, child)
             self._leaves += child.leaves
             self._check(self._leaves, self._bytes)

@@ -98,7 +98,7 @@ shutting_down: Final = partial(EvergreenError, Status.UNAVAILABLE, "Evergreen: S
 
 
 def reference_failed(detail: str, *, is_missing: bool = False) -> EvergreenError:
-    """The error REFX: an allowed reference is missing, or cannot be reached."""
+    """The error REFX: a reference is allowed, but is missing or cannot be reached."""
     status = Status.NOT_FOUND if is_missing else Status.UNAVAILABLE
     return EvergreenError(status, "Evergreen: Reference Failed", detail)
 

@@ -112,7 +112,7 @@ class Extensions:
         return made, ids[0]
 
     def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
-        """Whether the session goes on after an action's failure; if so, this has ended the action's outputs."""
+        """Whether the session continues after an action's failure; if so, the action's outputs were ended here."""
         is_limit = isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED
         if not action.is_cancelled and (not self.is_partial or is_limit):
             return False

@@ -32,7 +32,7 @@ class Input:
         action: The action that has it.
         index: The index of the invocation's input.
         spec: The spec of the parameter.
-        root: The root that it reads.
+        root: The root node that it reads.
         references: The references of the session; has its limits and the window.
         is_streaming: Whether the function takes streams; otherwise it is mapped over leaves.
         is_only: Whether it must have exactly one leaf (E-094).
@@ -40,8 +40,8 @@ class Input:
     Attributes:
         cursor: Its position below the root.
         is_ended: Whether the function was notified of its end.
-        is_stalled: Whether more may be here than was fed: the function is behind.
-        is_waited_for: The function waits for more, as far as is known.
+        is_stalled: Whether leaves may have come that were not fed, because the function is behind.
+        is_waited_for: Whether the function waits for more, as far as is known.
     """
 
     __slots__ = ("_credit", "_is_only", "_only", "_references", "_window", "action", "cursor", "index", "is_ended",

@@ -44,7 +44,7 @@ class Lifetimes:
         self._expiries[node] = self._timers.after(seconds, partial(self._due.append, node))
 
     def next_s(self) -> float | None:
-        """Seconds until the next node expires, if any will."""
+        """Seconds until the next node expires; None if no node will."""
         at = self._timers.next()
         return None if at is None else max(0.0, at - self._timers.now())
 
@@ -117,7 +117,7 @@ def _reach(roots: Iterable[Node]) -> dict[Node, None]:
 
 
 def _is_read(node: Node, roots: AbstractSet[Node]) -> bool:
-    """Whether a node may be below one of ``roots``; if it has very many ancestors the answer is yes."""
+    """Whether a node may be below one of ``roots``. If the node has very many ancestors, the answer is always yes."""
     if not roots:
         return False
     seen = {node}

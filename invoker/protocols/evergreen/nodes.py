@@ -51,7 +51,7 @@ class Waiter(Protocol):
 
 
 class Reference:
-    """A piece of a leaf that lies elsewhere; fetched when it is read first.
+    """A piece of a leaf that is stored elsewhere. It is fetched when it is read for the first time.
 
     Attributes:
         uri: Where the bytes are.
@@ -90,8 +90,8 @@ class Node:
         owner: The action whose output this is.
         fault: Why it cannot be read; None for a node that can be read.
         is_received: Whether the client sent any fragment of it.
-        is_dropped: Its id is burnt; later fragments are ignored.
-        is_known: Whether all below it is complete; then these three count:
+        is_dropped: Whether its id cannot be used any more; later fragments are ignored.
+        is_known: Whether all nodes below it are complete, so that the next three are valid:
         leaves: Leaves below it, itself included.
         solid: How many of these leaves are not marks at the end of a turn.
         size: The bytes of these leaves.

@@ -129,7 +129,7 @@ class _Search:
     Attributes:
         seen: Edges that were looked at.
         work: Edges that were looked at, and those of the next node.
-        nearest: The nearest node beyond the other end: nothing that was found may be moved past it.
+        nearest: The nearest node beyond the other end; no node that was found may be moved past this one.
     """
 
     __slots__ = ("_came_from", "_is_down", "_stack", "_target", "nearest", "seen", "work")
@@ -147,7 +147,7 @@ class _Search:
         """Check the edges of one node; gives whether it was the last one.
 
         Raises:
-            EvergreenError: The search has met the other end.
+            EvergreenError: The search has reached the other end, so the edge closes a cycle.
         """
         node = self._stack.pop()
         edges = node.below() if self._is_down else node.above()

@@ -26,7 +26,7 @@ class RunningAction:
     Attributes:
         key: The key of its invocation, in commands and events.
         where: The action, for texts of errors.
-        open: The step that starts it; None for one that the session answers itself.
+        open: The step that starts it; None for an action that the session answers itself.
         inputs: The inputs by index.
         writers: The writers by index of the output.
         status: The node of its ``__status__``, if the client listed one.

@@ -61,7 +61,7 @@ class EvergreenSession:
         is_closed: Whether the session is over.
         graph: Its nodes.
         running: Actions whose invocations were opened, by key.
-        waiting: Actions that wait for one of these to end.
+        waiting: Actions that wait for a running one to end.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class EvergreenSession:
         """Whether the client has half-closed: then waiting inputs show when no action can continue (E-114)."""
         return self.is_half_closed
 
-    # What the client sends.
+    # Messages of the client.
 
     def receive(self, frame: bytes) -> Sequence[Step]:
         """Translate one message; an error in it closes the session."""
@@ -329,7 +329,7 @@ class EvergreenSession:
         """End one action with an error; its `Finished` does the rest.
 
         Raises:
-            EvergreenError: The error is one that ends the session whatever was negotiated.
+            EvergreenError: The error ends the whole session, whatever was negotiated.
         """
         if isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED:
             raise error

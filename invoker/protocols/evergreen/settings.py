@@ -34,8 +34,8 @@ class EvergreenSettings:
         nodes: How many nodes a session may hold.
         depth: Nesting of an input; its root is 1.
         leaves: The leaves of one flattened input.
-        actions_running: How many actions of one session may run at once; more wait.
-        actions_waiting: How many actions may wait for one of these to end.
+        actions_running: How many actions of one session may run at once; further ones wait.
+        actions_waiting: How many actions may wait for a running one to end.
         name_bytes: Longest id or name, in UTF-8.
         fragment_bytes: Largest payload of a fragment that is sent.
         reference_bytes: The most bytes of one resolved reference.

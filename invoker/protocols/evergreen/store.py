@@ -171,7 +171,7 @@ class NodeStore:
                 if not parent.pending and parent.is_complete:
                     stack.append(parent)
 
-    # What actions produce.
+    # These methods store what actions produce.
 
     def grow(
         self, node: Node, data: bytes, media_type: str = "", headers: Any = EMPTY, *, is_last: bool = False

@@ -86,7 +86,8 @@ class Writer:
         node: The node of the output.
         form: The shape that it gets.
         root: The node of the function's only input, where results of a mapped function are written.
-        may_send: Whether a ONE may get more values than one, since the function has its context.
+        may_send: Whether an output of the form ONE may get several values, because the function can send by its
+            context.
         retain: Whether later actions may read it.
         graph: The graph in which it is stored.
     """
@@ -126,7 +127,7 @@ class Writer:
 
         Raises:
             EncodeError: The message does not fit the earlier ones.
-            EvergreenError: The session holds too much.
+            EvergreenError: The session would hold more bytes than it may.
         """
         if self.is_ended:
             return
@@ -137,7 +138,7 @@ class Writer:
             self._form = Form.ONE if is_leaf else Form.ITEMS
         if self._form is Form.ONE and self._may_send:
             if self._held is None:
-                _metadata(message)  # its error is raised before another value comes
+                _metadata(message)  # the error of this value is raised before another value comes
                 self._held = message
                 return
             first, self._held = self._held, None
@@ -273,7 +274,9 @@ def _metadata(message: Message[bytes]) -> bytes:
 
 
 def _form_by(message: Message[bytes]) -> Form:
-    """The form by the first value: text and plain bytes grow one leaf.
+    """The form of an output by its first value.
+
+    Text and plain bytes grow one leaf; a value with a media type of its own is an item.
 
     A value with a media type of its own is an item.
     """

@@ -57,7 +57,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Enough(msgspec.Struct, frozen=True):
-    """No more reports will come, so the function's input ends."""
+    """No more reports come, so the function's input ends."""
 
 
 class Abandon(msgspec.Struct, frozen=True):
@@ -84,8 +84,9 @@ class AggregatingSession:
 
     Args:
         hears: The round that is notified; see the module.
-        function: Its name in the catalogue.
-        model: The checkpoint of the round, for a function that takes it as its second input; None: it takes none.
+        function: The name of the aggregation function in the catalogue.
+        model: The checkpoint of the round, for a function that takes it as its second input; None: the function does
+            not take it.
         metadata: The metadata of the conversation, for the function's `Context`.
     """
 

@@ -34,10 +34,10 @@ _LARGEST_INTEGER: Final = 2**43
 
 
 def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """The mean of the updates, each weighted by its examples; without any weight the model stays (F-085).
+    """The mean of the updates, each weighted by its examples; if all weights are 0, the result is the model (F-085).
 
     Args:
-        updates: Each has the names and shapes of the model.
+        updates: The updates, each with the names and shapes of the model.
         model: The checkpoint that the round started from; the mean has its dtypes.
 
     Raises:
@@ -64,8 +64,8 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     """The sum of the updates, element by element; the model only determines which arrays there are (F-085).
 
     Args:
-        updates: Each has the names and sizes of the model, or, if the model is empty, those of the first update. Flat
-            vectors, as sums of secure aggregation are, get the shape of the model's array.
+        updates: The updates, each with the names and sizes of the model or, if the model is empty, those of the first
+            update. Flat vectors, such as sums of secure aggregation, get the shape of the model's array.
         model: The checkpoint that the round started from.
 
     Raises:
@@ -87,8 +87,8 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
     """A check of a round's updates before the function sees them; None: only the function checks them.
 
-    Updates for the functions of this module are compared with the model, too. Others only must be what their function
-    has annotated.
+    Updates for the functions of this module are compared with the model, too. Updates for other functions only have to
+    fit the annotation of their function.
 
     Args:
         entrypoint: The entrypoint of the aggregation function.
@@ -148,7 +148,7 @@ def _check_sum(update: Update, model: Checkpoint) -> None:
 
 
 def _check_size(update: Update) -> None:
-    """Refuse elements by which one device would spoil the sum of all."""
+    """Refuse elements so large that one device would spoil the sum of all devices."""
     import numpy as np
 
     for name, array in update.items():

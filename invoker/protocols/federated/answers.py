@@ -24,7 +24,10 @@ def window(given: Window) -> pb.RetryWindow:
 
 
 def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
-    """The ack of a checkin: when to come again, for either decision; real clients need both (F-002)."""
+    """The ack of a checkin.
+
+    It says when to come again after an acceptance and after a rejection; real clients need both (F-002).
+    """
     message = pb.ServerStreamMessage()
     message.checkin_request_ack.retry_window_if_accepted.CopyFrom(window(windows[0]))
     message.checkin_request_ack.retry_window_if_rejected.CopyFrom(window(windows[1]))
@@ -32,7 +35,7 @@ def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
 
 
 def rejection(given: Window | None) -> pb.RejectionInfo:
-    """The rejection of a client; it has a retry window if the client asked for no ack (F-059)."""
+    """The rejection of a client; it has a retry window if the client asked for no ack, which would have one (F-059)."""
     return pb.RejectionInfo(retry_window=None if given is None else window(given))
 
 

@@ -25,7 +25,7 @@ Check: TypeAlias = Callable[[bytes], object]
 
 
 def excess(plan: bytes, checkpoint: bytes) -> str:
-    """Why no device can take these bytes; empty if devices can."""
+    """Why devices cannot take bytes of this size; empty if they can."""
     size = len(plan) + len(checkpoint)
     if size <= DEVICE_BYTES:
         return ""
@@ -44,10 +44,10 @@ class TaskSetup:
         plan: The plan that devices run.
         checkpoint: The checkpoint that the next round starts from: the last committed one, or the initial one.
         committed: Number of the last round that was committed; 0: none.
-        takes_model: The aggregation function has a second parameter, which gets that checkpoint.
-        checker: Makes what checks the updates of a round, from the checkpoint that it starts from; None, or if it makes
-            None: only the function checks them. A check raises ValueError or InvocationError, with a text for the
-            client, which alone is excluded (F-086).
+        takes_model: Whether the aggregation function has a second parameter, which gets that checkpoint.
+        checker: Makes a check of a round's updates from the checkpoint that the round starts from. If ``checker`` or
+            its result is None, only the function checks them. A check raises ValueError or InvocationError, with a text
+            for the client, which alone is excluded (F-086).
     """
 
     config: TaskConfig
@@ -76,7 +76,7 @@ class PopulationSetup:
         tasks: The tasks in the order of the file.
         tokens: Makes and judges retry tokens; None: windows have none.
         eligibility: None: there is no eligibility task.
-        attest: Returns whether a measurement is right; called on the loop. None: all are right (D17).
+        attest: Returns whether a measurement is valid; called on the loop. None: all measurements are accepted (D17).
         api_key: The key that clients must send; empty: none.
     """
 
@@ -97,7 +97,7 @@ class Commit:
         task: Its name.
         number: The number of the round; the stored round must be ``number - 1``, otherwise another process is ahead.
         phase_id: Names the round.
-        checkpoint: The next one.
+        checkpoint: The checkpoint that the round has given.
     """
 
     population: str
@@ -108,7 +108,7 @@ class Commit:
 
 
 class Backing(Protocol):
-    """The service as the coordinator sees it."""
+    """The methods of the service that the coordinator uses."""
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
         """Run a conversation without a peer, with at most `AHEAD` messages of window.

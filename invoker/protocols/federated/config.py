@@ -28,9 +28,9 @@ class SecAggConfig:
     """Secure aggregation of a task.
 
     Attributes:
-        vectors: By name, its modulus and its length in elements.
+        vectors: The modulus and the length in elements of each vector, by its name.
         min_visible: The least number of clients whose sum may be seen; 0: as many as the threshold.
-        dropout_rate: Which part of the clients may be lost, from 0 to below 1.
+        dropout_rate: The fraction of the clients that may be lost, from 0 to below 1.
         round_timeout_s: How long each of the four rounds may take; 0: a quarter of ``report_timeout_s`` (F-133).
     """
 
@@ -50,16 +50,16 @@ class TaskConfig:
         plan: Entrypoint that the device's plan names; empty: ``plan_file`` is the plan.
         plan_file: A plan as bytes.
         params: The params of the plan's entrypoint.
-        initial: Entrypoint that makes the first checkpoint; empty: ``initial_file`` is it.
+        initial: Entrypoint that makes the first checkpoint; empty: ``initial_file`` is the first checkpoint.
         initial_file: The first checkpoint as bytes.
-        min_clients: A round with fewer fails.
+        min_clients: A round with fewer clients fails.
         goal_clients: A round closes at this many reports.
-        max_clients: No round has more.
+        max_clients: No round has more clients.
         over_selection: Factor by which more clients than the goal are accepted, since some are lost.
         selection_timeout_s: How long devices wait for a round at most.
         report_timeout_s: How long devices have for their reports, from when they are accepted.
         aggregate_timeout_s: How long the function may take once all reports have come.
-        rounds: How many are run; 0: for ever.
+        rounds: How many rounds are run; 0: rounds are run for ever.
         secagg: None: reports are plain.
     """
 
@@ -87,7 +87,7 @@ class TaskConfig:
 
     @property
     def step_s(self) -> float:
-        """Time limit of each of the four rounds of secure aggregation may take (F-133)."""
+        """Time limit of each of the four rounds of secure aggregation (F-133)."""
         assert self.secagg is not None
         return self.secagg.round_timeout_s or self.report_timeout_s / 4
 
@@ -105,16 +105,16 @@ class PopulationConfig:
         name: The name as devices name it.
         tasks: At least one.
         api_key: The key that clients must send; empty: none is asked for.
-        api_key_env: The variable that holds it.
+        api_key_env: The variable that holds the API key.
         attestation: ``module:function`` that takes the measurement of a client and returns whether it is valid.
         eligibility: Entrypoint that the eligibility plan names; empty, and no file: there is no eligibility task.
         eligibility_file: An eligibility plan as bytes.
         eligibility_timeout_s: How long a device may take to find out for which tasks it is eligible.
         retry_min_s: After how long, at the earliest, a client that took part should check in again.
-        retry_max_s: The same at the latest (F-056).
+        retry_max_s: After how long, at the latest, such a client should check in again (F-056).
         rejected_min_s: As ``retry_min_s``, for a client that took no part.
         rejected_max_s: As ``retry_max_s``, for a client that took no part.
-        seed: The seed of the assignment of tasks to devices (F-046); None: another one each time.
+        seed: The seed of the assignment of tasks to devices (F-046); None: a random seed.
     """
 
     name: str
@@ -167,7 +167,7 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where} is not valid TOML: {error}") from None
     top = _Table(root, where)
-    top.close("population")  # first: [[population.task]] below a misspelt [[population]] makes a table of that name
+    top.close("population")  # checked first, since a misspelt [[population]] leads to other errors
     tables = top.tables("population")
     populations = tuple(_population(table) for table in tables)
     top.check(bool(populations), "population", "at least one [[population]]")

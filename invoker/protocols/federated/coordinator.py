@@ -55,7 +55,8 @@ class CoordinatorLimits:
         sessions_per_peer: The most conversations at once of one address, where it is known.
         first_message_s: How long a device may be silent, and how long it may wait before a checkin if there is no
             eligibility task (F-014).
-        report_bytes: The most bytes of large messages and reports at once; see `Gate` for further bytes (F-081).
+        report_bytes: The most bytes of all large messages and reports together; `Gate` says when more bytes are allowed
+            (F-081).
     """
 
     sessions: int = 10_000
@@ -74,7 +75,7 @@ class RoundCoordinator:
         memory: The budget of the process, against which reports count.
 
     Attributes:
-        tally: Counts.
+        tally: The counts of this process.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class RoundCoordinator:
         return self._gate.held
 
     def next_tick(self) -> float | None:
-        """When `tick` is next due; None: never, as it stands."""
+        """When `tick` is next due; None: no timer is set."""
         return self._timers.next()
 
     def tick(self) -> None:
@@ -175,7 +176,7 @@ class RoundCoordinator:
         self._await_checkin(member, self._limits.first_message_s)
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to check in again if accepted, and if rejected."""
+        """When to check in again after an acceptance, and after a rejection."""
         population = self._find(checkin)
         self._members[device].population = population.name
         return population.windows()
@@ -184,7 +185,7 @@ class RoundCoordinator:
         """The eligibility task."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
-            return Rejected("over")  # the device's ending is in its mailbox
+            return Rejected("over")  # its conversation is over; the ending is in its mailbox
         member.population = population.name
         task = population.eligibility(checkin)
         if isinstance(task, str):
@@ -251,7 +252,7 @@ class RoundCoordinator:
         self._peers[member.peer] -= 1
         if not self._peers[member.peer]:
             del self._peers[member.peer]
-        is_kept = member.stage is Stage.REPORTED  # its report counts, and still needs room
+        is_kept = member.stage is Stage.REPORTED  # the report still counts, so it still needs room
         if member.round is not None:
             member.round.leave(member)
         member.forget()

@@ -27,8 +27,8 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
 
     Args:
         frame: The message.
-        type_: Its descriptor.
-        most: The number of fields, and of elements of packed ones, that it may have.
+        type_: The descriptor of the message.
+        most: How many fields, and elements of packed fields, it may have.
     """
     if len(frame) <= _SMALL_BYTES:
         return False

@@ -22,9 +22,9 @@ class Form(msgspec.Struct, frozen=True):
     """An answer whose bytes may already exist.
 
     Attributes:
-        kept: Where the bytes of all forms are kept.
-        key: The key of this one.
-        build: Makes it.
+        kept: A dict that keeps the bytes of all forms.
+        key: The key of this form.
+        build: Makes the answer.
     """
 
     kept: dict[Hashable, Packed]

@@ -48,7 +48,7 @@ class _Message:
         size: Bytes that it will have.
         share: Its share of the budget of the process.
         granted: Bytes that may have come.
-        finishes: Whether it may come whole, or has.
+        finishes: Whether the whole message may come, or has come.
         until: When the granted bytes must have come, if others wait.
         end: When the whole of a message that finishes must have come.
     """
@@ -70,9 +70,9 @@ class Gate(Generic[K]):
         timers: Where the gate sets its timers.
         owner: Gives the owner of a key.
         resume: Called with the key of each message that may continue.
-        put_out: Called with the key of a message that loses its room, and why: it is too slow while others wait, or
-            the process holds too much.
-        memory: The budget of the process; None: no more than this counts it.
+        put_out: Called with the key of a message that loses its room, and with the error: it is too slow while others
+            wait, or the process holds too much.
+        memory: The budget of the process; None: the bytes are counted only here.
 
     Attributes:
         held: Bytes that are taken from the room.
@@ -137,7 +137,10 @@ class Gate(Generic[K]):
         self._whole[one.owner] += size
 
     def leave(self, key: K) -> None:
-        """Forget a message that is complete, will never be, or was taken by its round. Idempotent."""
+        """Forget a message that is complete, that will never be complete, or whose report the round has taken.
+
+        Idempotent.
+        """
         self._drop(key)
         while refused := self._admit():
             for other, error in refused:
@@ -151,7 +154,7 @@ class Gate(Generic[K]):
     def _admit(self) -> list[tuple[K, Overloaded]]:
         """Resume the messages that have room now; gives the messages for which the process has none."""
         refused = []
-        # Messages of which most has come go first: they are complete soonest, and have cost their clients most.
+        # Messages of which most has come are first: they are complete soonest, and have cost their clients most.
         for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
             try:
                 is_granted = self._grant(self._messages[other], self._line[other])
@@ -186,7 +189,7 @@ class Gate(Generic[K]):
         return one.share
 
     def _grant(self, one: _Message, upto: int) -> bool:
-        """Give room, if there is some, or if it may finish; raises Overloaded if the process has none."""
+        """Give room to a message if there is some, or if it may finish; raises Overloaded if the process has none."""
         more, now = upto - one.granted, self._timers.now()
         if not one.finishes and self.held + more > self._most:
             if self._whole[one.owner] and self._whole.total() + one.size > self._most:
@@ -216,9 +219,9 @@ class Gate(Generic[K]):
     def _look(self) -> None:
         self._timer, now = None, self._timers.now()
         for key, one in list(self._messages.items()):
-            # A client that was cut off before may have ended others too, made room for them, or been all that they
-            # waited for.
+            # A client that was cut off before may have ended others too, made room for others, or been the only one
+            # that they waited for.
             if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
                 self._refuse(key, DeadlineExceeded("the message came too slowly while others waited for their turn"))
         if self._line:
-            self._watch()  # this also works if rounding has called it a moment too early
+            self._watch()  # this also works if the timer rings a moment too early because of rounding

@@ -71,7 +71,7 @@ class RoundContext:
     Attributes:
         backing: The service.
         timers: The timers.
-        tally: Counts.
+        tally: The counts of this process.
         gate: Room for reports.
     """
 
@@ -87,7 +87,7 @@ class Member:
     Attributes:
         device: The device as sessions know it.
         peer: Its address, without the port.
-        stage: Where it stands.
+        stage: The stage of its conversation.
         population: The population that it checked in to; empty: none.
         has_token: Its retry token is used within its window, so it is preferred (F-055).
         round: The round that it waits for or takes part in; None: there is none.
@@ -152,12 +152,12 @@ class Member:
             self.tell(ReportTaken())
 
     def over(self, error: InvocationError | None) -> None:
-        """End its conversation, unless it has its last message."""
+        """End the device's conversation, unless its last message was sent."""
         if not self.is_over:
             self.cut(error)
 
     def cut(self, error: InvocationError | None) -> None:
-        """End its conversation, even if it only has to half-close."""
+        """End the device's conversation, even if the device only has to half-close."""
         if self.stage is not Stage.OVER:
             self.tell(Over(error))
             self.round = None

@@ -34,13 +34,13 @@ class Capabilities(msgspec.Struct, frozen=True):
     """The capabilities of a client, as its ProtocolOptionsRequest gives them.
 
     Attributes:
-        chunks: It can send and take messages in chunks.
+        chunks: Whether it can send and take messages in chunks.
         levels: Numbers of the compression levels that it offers.
-        secagg: It offers the variant NATIVE_V1 of secure aggregation (F-088).
-        wants_ack: It asks for a CheckinRequestAck (F-002).
-        http: It can download the plan and the checkpoint of a task.
-        eligibility_http: It can download the plan and the checkpoint of an eligibility task.
-        gzip: Its downloads may be compressed by gzip.
+        secagg: Whether it offers the variant NATIVE_V1 of secure aggregation (F-088).
+        wants_ack: Whether it asks for a CheckinRequestAck (F-002).
+        http: Whether it can download the plan and the checkpoint of a task.
+        eligibility_http: Whether it can download the plan and the checkpoint of an eligibility task.
+        gzip: Whether its downloads may be compressed by gzip.
     """
 
     chunks: bool = False
@@ -61,8 +61,9 @@ class Checkin(msgspec.Struct, frozen=True):
         attestation: The attestation measurement, opaque.
         client_version: The value as sent.
         can: The capabilities of the client.
-        weights: By the names of tasks for which the client says that it is eligible; None: the client does not say.
-        weights_version: The version that TaskEligibilityInfo gives of its own meaning.
+        weights: The weights of the tasks for which the client says that it is eligible, by name; None: the client does
+            not say.
+        weights_version: The version of TaskEligibilityInfo, which defines the meaning of the weights.
         metadata: The metadata of the conversation.
     """
 
@@ -101,9 +102,9 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Blob(msgspec.Struct, frozen=True, weakref=True):
-    """A plan or a checkpoint: its bytes, and where clients that can download it find it; None: nowhere (F-065).
+    """A plan or a checkpoint: its bytes, and its address for downloads; None: it has none (F-065).
 
-    It can be downloaded as long as an object refers to it, such as the round that offers it.
+    The bytes can be downloaded as long as an object refers to it, such as the round that offers it.
     """
 
     data: bytes
@@ -114,7 +115,7 @@ class SecAggTerms(msgspec.Struct, frozen=True):
     """The terms of secure aggregation of a task (F-089 to F-092).
 
     Attributes:
-        vectors: By name, its modulus and its length in elements.
+        vectors: The modulus and the length in elements of each vector, by its name.
         expected: The largest number of clients of a round.
         threshold: How many must survive, so that the rest can be unmasked.
         min_visible: The least number of clients whose sum may be seen.
@@ -191,7 +192,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """The client does not take part; ``reason`` is a short word for logs and metrics, such as ``full``."""
+    """The client does not take part. ``reason`` is a short word for logs and metrics, such as ``full``."""
 
     reason: str
 
@@ -207,7 +208,10 @@ class Secure(msgspec.Struct, frozen=True):
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The conversation ends with this error as its status; None: with OK, as the client does not half-close (F-015)."""
+    """The conversation ends with this error as its status.
+
+    None: with OK, because the client does not half-close (F-015).
+    """
 
     error: InvocationError | None
 
@@ -266,7 +270,7 @@ class Coordinator(Protocol):
         """
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to check in again if accepted, and if rejected.
+        """When to check in again after an acceptance, and after a rejection.
 
         Raises:
             StatusError: There is no such population (NOT_FOUND, F-005), or the metadata name another one (F-006).
@@ -295,7 +299,7 @@ class Coordinator(Protocol):
 
         Otherwise its session reads no more until `Resume`.
 
-        At most so many large messages are under way at once that memory is bounded whatever clients do (F-081).
+        The number of large messages at once is limited, so that memory is bounded whatever clients do (F-081).
         """
 
     def received(self, device: Device) -> None:

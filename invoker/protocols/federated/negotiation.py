@@ -15,7 +15,7 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
     Attributes:
         chunk_bytes: Bytes of the chunks that clients are asked to send, and that they are sent (F-018).
-        max_pending: How many chunks may be under way without an ack.
+        max_pending: How many chunks may be sent before one of them is acked.
         level: The compression level that is agreed on with clients that offer it (F-021).
         message_bytes: The most bytes of one message, whole or in chunks (F-034).
         whole_bytes: The largest answer that is sent whole, because its client takes no chunks (F-039).

@@ -27,8 +27,8 @@ class Outgoing:
     """The answers of one conversation.
 
     Args:
-        stream: Carries them.
-        settings: Name an answer that is too large.
+        stream: The stream that sends them.
+        settings: The settings, which limit the size of an answer.
         pack: None: everything is compressed at once.
     """
 
@@ -55,7 +55,7 @@ class Outgoing:
         self._stream.send(Packed.of(frame, level if compresses else UNCOMPRESSED))
 
     def send_form(self, form: Form) -> None:
-        """Send an answer that others may have sent already; if it is large, it is compressed in a thread first.
+        """Send an answer that other conversations may send, too; a large one is compressed in a thread first.
 
         Raises:
             LimitExceeded: As `send`.

@@ -135,7 +135,7 @@ class Population:
             raise StatusError(Status.UNAUTHENTICATED, f"the population needs the correct {API_KEY}")
 
     def windows(self) -> tuple[Window, Window]:
-        """When a client should come again if it is accepted, and if it is rejected."""
+        """When a client should check in again after an acceptance, and after a rejection."""
         of = self.config
         return self._window(of.retry_min_s, of.retry_max_s), self._window(of.rejected_min_s, of.rejected_max_s)
 

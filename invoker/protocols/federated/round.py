@@ -80,10 +80,10 @@ class Rounds(Protocol):
     setup: TaskSetup
 
     def dissolved(self, round_: Round) -> None:
-        """Called when there were too few clients, which were rejected."""
+        """Note that there were too few clients, which were rejected."""
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
-        """Called when it has ended with a stored checkpoint, or has failed."""
+        """Note that the round has ended with a stored checkpoint, or has failed."""
 
 
 class Round:
@@ -300,7 +300,7 @@ class Round:
 
     @property
     def _needed(self) -> int:
-        """How many frames the function must have been fed for its checkpoint to count."""
+        """The number of frames that the function must have been fed; with fewer its checkpoint does not count."""
         return self.config.min_clients
 
     def _turn_away(self) -> None:
@@ -311,7 +311,7 @@ class Round:
             one.over(StatusError(Status.ABORTED, "the round has closed before the report came"))
 
     def _turn_away_pending(self, what: str = "late", error: InvocationError | None = None) -> None:
-        """F-053: Reports that were not fed do not count."""
+        """F-053: Answer the reports that were not fed; they do not count."""
         pending, self.pending = [one for some in self.pending.values() for one in some], {}
         self.counts["ok"] -= len(pending)
         self.counts[what] += len(pending)

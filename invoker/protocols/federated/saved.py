@@ -54,7 +54,7 @@ def commit(population: str, task: str, before: Saved, checkpoint: bytes, phase_i
     """Write the checkpoint of the round after ``before``, if nothing was written since.
 
     It is answered by `Item`, from which `saved_of` makes the `Saved` of the next round, or by `Refused`: then the round
-    has failed, and ``before`` still stands.
+    has failed, and ``before`` is still the last committed state.
     """
     about = msgspec.json.encode(_About(before.round + 1, phase_id))
     return Put(_space(population, task), _ITEM, checkpoint, expects=before.version, about=about, is_durable=True)

@@ -37,7 +37,7 @@ _SILENT: Final = (Drop.SILENT_KEYS, Drop.SILENT_SHARES, Drop.SILENT_INPUT)
 
 
 class SecureRound(Round):
-    """One round with secure aggregation; see the module."""
+    """One round with secure aggregation; the module's docstring says more."""
 
     _server: SecAggServer | None = None
     _step = -1  # the round of secure aggregation that is running
@@ -48,7 +48,7 @@ class SecureRound(Round):
         return max(self.config.min_clients, self.config.secagg.min_visible)
 
     def _terms(self, clients: int) -> SecAggTerms:
-        """The terms: the largest number of clients is expected, but the threshold is of the actual number."""
+        """The terms: ``expected`` is the largest number of clients, but the threshold is for the actual number."""
         secagg = self.config.secagg
         assert secagg is not None
         threshold = self.config.threshold(clients)
@@ -61,14 +61,14 @@ class SecureRound(Round):
         self._look()
 
     def _new_server(self, terms: SecAggTerms, size: int) -> SecAggServer:
-        from invoker.protocols.federated.secagg.server import SecAggServer  # it needs cryptography
+        from invoker.protocols.federated.secagg.server import SecAggServer  # the import needs cryptography
 
         return SecAggServer(terms, size, send=self._send, drop=self._drop, ended=self._ended, compute=self._compute)
 
-    # Devices cause these.
+    # Devices cause these calls.
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a report without its masked input: only a failed report may come so."""
+        """Take a report without its masked input: only a report of a failure may come without it."""
         if report.status == Status.OK:
             self._lose(member, "invalid")
             text = "a report of this task must come together with its masked input"
@@ -112,7 +112,7 @@ class SecureRound(Round):
         self._in_order[number].tell(Secure(message))
 
     def _drop(self, number: int, reason: Drop) -> None:
-        """Drop a device, which has been sent the reason, unless it left by its own message (F-126)."""
+        """Drop a device. It has been sent the reason, unless it left by a message of its own (F-126)."""
         member = self._in_order[number]
         if self.phase is not Phase.REPORTING or member not in self.outstanding:
             return
@@ -156,7 +156,7 @@ class SecureRound(Round):
             self._tell(Enough())
 
     def _compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job of secure aggregation; when it is done, another round may be running."""
+        """Run a job of secure aggregation; when the job is done, another round may be running."""
 
         def done(result: Any) -> None:
             if self.phase is Phase.REPORTING:
@@ -166,7 +166,7 @@ class SecureRound(Round):
         self._round_context.backing.compute(job, done)
 
     def _look(self) -> None:
-        """F-133: Start the time limit when a round of secure aggregation begins, since each has its own."""
+        """F-133: When a round of secure aggregation begins, start its own time limit."""
         if self._server is not None and self.phase is Phase.REPORTING and self._server.round != self._step:
             self._step = self._server.round
             self._after(self.config.step_s, self._elapsed)
@@ -184,7 +184,7 @@ class SecureRound(Round):
             server.abandon()
         super().fail(reason, error)
 
-    # The function.
+    # The function and its result.
 
     def close(self) -> None:
         """Close the round, when secure aggregation has ended."""

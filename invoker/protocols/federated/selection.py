@@ -20,9 +20,9 @@ class Selection:
     Args:
         round_context: The objects that all rounds of the coordinator share.
         config: The config of its task.
-        least: With fewer clients the round does not begin.
-        decided: Called with the chosen devices, when all others are rejected; or with none if there are too few, which
-            its caller rejects.
+        least: The round does not begin with fewer clients than this.
+        decided: Called with the chosen devices, after all others were rejected; or with none if there are too few,
+            which the callback then rejects.
     """
 
     def __init__(

@@ -86,7 +86,7 @@ class DeviceSession:
     """One conversation.
 
     Args:
-        coordinator: Decides.
+        coordinator: Decides about checkins and reports.
         mailbox: Brings the coordinator's notices.
         metadata: The metadata of the rpc.
         settings: Limits and choices.
@@ -211,7 +211,7 @@ class DeviceSession:
     def release(self) -> None:
         """Drop the round's model and the objects that refer to this one, since the conversation is over.
 
-        The rest is then freed at once, and not only by the garbage collector.
+        The other objects are then freed at once, without the garbage collector.
         """
         self.is_closed = True
         self._offer = None
@@ -309,7 +309,10 @@ class DeviceSession:
         return report_of(request, self.settings)
 
     def _take_secure(self, message: pb.ClientStreamMessage, secure: secagg_pb.ClientToServerWrapperMessage) -> None:
-        """Pass on a message of secure aggregation; the masked input comes with the report, and only it (F-093)."""
+        """Pass on a message of secure aggregation.
+
+        The masked input must come with the report, and no other message may (F-093).
+        """
         is_masked = secure.WhichOneof("message_content") == "masked_input_response"
         if is_masked != (message.WhichOneof("kind") == "report_request"):
             raise invalid(
@@ -388,7 +391,7 @@ class DeviceSession:
 
 
 def _unpacked(packed: Incoming) -> pb.ClientStreamMessage | InvocationError:
-    """The message, inflated and parsed; or the error of this, which ends the conversation."""
+    """The inflated and parsed message; or an error, which ends the conversation."""
     try:
         return parsed(packed.unpack())
     except InvocationError as error:

@@ -24,12 +24,12 @@ class RoundRecord(msgspec.Struct, frozen=True):
         accepted: Clients that took part.
         ok: Reports that the aggregation function has got.
         failed: Reports whose status was not OK.
-        invalid: Reports that the function could not have read.
+        invalid: Reports that the function cannot read.
         late: Clients whose report had not come when the round closed.
         dropped: Clients that left.
         cut: Clients whose round failed before they were done.
         summed: Updates in the sum, with secure aggregation; some of their clients may have left since.
-        seconds: From its acceptance of clients to its end.
+        seconds: The time from its acceptance of clients to its end.
     """
 
     population: str

@@ -39,7 +39,7 @@ class HealthService(Service):
             await self._health.refresh()
 
     async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nobody is waited for
-        """Stop looking for changes; no watcher is waited for."""
+        """Stop looking for changes, without waiting for watchers."""
         if self._pulse is not None:
             self._pulse.cancel()
 

@@ -34,7 +34,8 @@ def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: 
     Args:
         services: Full names of the served gRPC services.
         server: Gets the methods.
-        files: Asked once, when a caller first asks for what protobuf's own pool does not have.
+        files: Gives the files; called once, when a caller first asks for something that protobuf's own pool does not
+            have.
     """
     v1 = f"{_V1}.{_SERVICE}"
     names = dict.fromkeys((*services, health.SERVICE_NAME, v1, reflection.SERVICE_NAME))
@@ -50,7 +51,7 @@ def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: 
 
 
 class _Pool:
-    """Looks in protobuf's own pool, then in one with the files that this does not have.
+    """Looks in protobuf's own pool, then in a pool with the files that protobuf's own pool lacks.
 
     It has the methods of a ``DescriptorPool`` that the servicer uses. All raise KeyError for names that are in neither.
     """

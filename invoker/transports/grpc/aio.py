@@ -101,7 +101,7 @@ class AioTransport:
         deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
         try:
             error = await self._run(method, context, deadline)
-        except Exception:  # a session or driver has an error, whose text must not reach the peer
+        except Exception:  # a fault of a session or driver; its text must not reach the peer
             log.exception("a call failed inside the invoker")
             error = InternalError()
         if error is not None:

@@ -33,9 +33,9 @@ class AioCall:
         settle_s: Wait between the end of the request stream and the half-close, of a listener that settles: a cancel, a
             lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
         joins: Whether frames may be joined to one message.
-        most_bytes: A message with more of them ends the call (R-121).
+        most_bytes: A message with more bytes ends the call (R-121).
         memory: Counts large frames that the peer has not taken.
-        headers: Headers that the response has in any case.
+        headers: Headers that every response has.
 
     Attributes:
         headers: The headers of the response.
@@ -57,7 +57,7 @@ class AioCall:
     ) -> None:
         self._memory = memory or ProcessBudget()
         self._unread: Unread | None = None
-        self._shared: SharedFrame | None = None  # while it is being sent, so that other calls find it
+        self._shared: SharedFrame | None = None  # kept while it is sent, so that other calls find it
         self._refusal: InvocationError | None = None
         self._listener: Listener | None = None
         self.headers = headers
@@ -120,7 +120,7 @@ class AioCall:
         while not self._outbox.has_room and not self.is_gone:
             if self._room is None or self._room.done():
                 self._room = self._loop.create_future()
-            await asyncio.shield(self._room)  # several outputs may wait for it
+            await asyncio.shield(self._room)  # several outputs may wait for room
 
     def close(self, close: Close) -> None:
         """Close the call after all written frames, since the conversation is over."""

@@ -72,7 +72,7 @@ def unusable() -> str:
 def _probe() -> str:
     """Run one call through the operations that the transport combines.
 
-    Gives the difference in a few words, or nothing.
+    Returns the difference in a few words, or an empty string.
     """
     server = cygrpc.Server([(b"grpc.so_reuseport", 0)], False)
     queue, private = cygrpc.CompletionQueue(), cygrpc.CompletionQueue()
@@ -80,7 +80,7 @@ def _probe() -> str:
     server.register_method(_METHOD)
     port = server.add_http2_port(b"127.0.0.1:0")
     if not port:
-        return ""  # nothing can be bound on the loopback interface here; the symbols must do
+        return ""  # the loopback interface has no free port here, so only the symbols are checked
     server.start()
     answer: list[Any] = []
     client = threading.Thread(target=_call, args=(port, answer), daemon=True)

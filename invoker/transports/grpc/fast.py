@@ -70,7 +70,7 @@ _CUT_S = 1.0
 """Seconds that calls which were cut have at least until they are gone."""
 
 _OTHER, _SHUTDOWN = object(), object()
-_NEVER_S = 1e12  # a deadline beyond this time is none
+_NEVER_S = 1e12  # a deadline later than this counts as no deadline
 
 
 class FastTransport:
@@ -221,7 +221,7 @@ class FastTransport:
 
     def _call_loop(self, callback: Any, *args: Any) -> None:
         assert self._loop is not None
-        with contextlib.suppress(RuntimeError):  # the loop has closed, so no code waits for this
+        with contextlib.suppress(RuntimeError):  # the loop has closed, so nothing waits for this call
             self._loop.call_soon_threadsafe(callback, *args)
 
     def _request(self, method: CallMethod) -> None:
@@ -231,7 +231,7 @@ class FastTransport:
         queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
         try:
             self._server.request_registered_call(queue, self._queue, method.path, _Accept(method, queue))
-        except ValueError:  # it began to stop meanwhile
+        except ValueError:  # the transport began to stop meanwhile
             return
 
     def _request_other(self) -> None:
@@ -257,7 +257,7 @@ class FastTransport:
         try:
             self._converse(call, event, accept.method, turn, held)
         except BaseException:
-            # no known error gets here
+            # no known error is raised here
             log.exception("a call failed inside the invoker")
             call.cut(InternalError())
             self._finish(call, [], Close(InternalError()))
@@ -313,7 +313,10 @@ class FastTransport:
         ServicerCall(event).start(handler)
 
     def _lend(self) -> QueuePoller:
-        """The poller that brings events of calls to the loop; beside direct calls it begins with the first session."""
+        """Make the poller that brings events of calls to the loop.
+
+        Where calls have threads of their own, the poller is made for the first session.
+        """
         if self._queue_poller is None:
             assert self._loop is not None
             self._queue_poller = QueuePoller(self._side, self._loop, self.driver.engine.memory)
@@ -368,7 +371,7 @@ class FastTransport:
 
 
 class _Accept:
-    """The tag of a call that was asked for."""
+    """The tag of a request for one more call."""
 
     __slots__ = ("method", "queue")
 

@@ -17,7 +17,7 @@ def nothing() -> None:
 
 
 class JoiningCall(LoopCall):
-    """A call whose frames may be joined (see `Outbox`): all frames of one turn of the loop are sent together.
+    """A call whose frames may be joined (see `Outbox`). All frames of one turn of the loop are sent together.
 
     Args:
         call: The call as grpcio's private layer gives it.

@@ -46,7 +46,7 @@ class Listener(Protocol):
 
 
 class _Nobody:
-    """Takes and drops what still comes when a call is over."""
+    """Replaces the listener of a call that is over, and drops what still comes."""
 
     settles = False
 
@@ -66,14 +66,14 @@ class LoopCall:
     Args:
         call: The call as grpcio's private layer gives it.
         queue_poller: Brings the call's events.
-        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
-        most_bytes: A message with more of them ends the call (R-121).
-        takes_one: The first frame is the last, and its half-close is not waited for.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for a peer that never does.
+        most_bytes: A message with more bytes ends the call (R-121).
+        takes_one: Whether the first frame is the last, so that the call does not wait for the half-close.
 
     Attributes:
         headers: The headers of the response.
-        is_ended: The peer has half-closed.
-        is_gone: The peer will get nothing any more.
+        is_ended: Whether the peer has half-closed.
+        is_gone: Whether the peer will get nothing any more.
     """
 
     __slots__ = (
@@ -126,11 +126,11 @@ class LoopCall:
         self._post = call.start_server_batch
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)
         self._listener: Listener | None = None
-        self._out: list[bytes | SharedFrame] = []  # an empty deque takes 760 bytes of each call that waits
+        self._out: list[bytes | SharedFrame] = []  # even an empty deque takes 760 bytes a call
         self._room: asyncio.Future[None] | None = None
         self._status: tuple[int, str, Trailers] | None = None
         self._unread: Unread | None = None
-        self._shared: SharedFrame | None = None  # while it is being sent, so that other calls find it
+        self._shared: SharedFrame | None = None  # kept while it is sent, so that other calls find it
         self._reading = self._sending = self._headers_due = False
         self._is_due = self._is_empty = self._is_finished = self._is_headed = self._is_listed = False
 
@@ -183,7 +183,7 @@ class LoopCall:
         while not self._has_room() and not self.is_gone:
             if self._room is None or self._room.done():
                 self._room = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._room)  # several outputs may wait for it
+            await asyncio.shield(self._room)  # several outputs may wait for room
 
     def finish(self, code: int, detail: str, trailers: Trailers = ()) -> None:
         """Send the written frames, then the status and its metadata; the first status counts."""
@@ -198,7 +198,7 @@ class LoopCall:
         else:
             self._queue_poller.later(self._advance)  # with the statuses of other calls of this turn (ADR 38)
 
-    # Inside.
+    # Private helpers.
 
     def _has_room(self) -> bool:
         return len(self._out) < _ROOM
@@ -318,7 +318,7 @@ class LoopCall:
                 if not self.is_gone:
                     listener.arrived(None)
         elif len(frame) > self._large_bytes and not self._may_be_large(frame):
-            self.is_ended = True  # its close event follows, as for a message that is too large for grpcio
+            self.is_ended = True  # the call's close event follows, as for a message that is too large for grpcio
         elif self._is_finished:
             return
         elif self._takes_one:
@@ -331,7 +331,7 @@ class LoopCall:
 
     def _may_be_large(self, frame: bytes) -> bool:
         """Whether a frame has an allowed size; otherwise the call is ended."""
-        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the old operation keeps its frame
         if len(frame) <= self._most_bytes:
             return True
         self._call.cancel(*status_of(oversize(len(frame), self._most_bytes)))

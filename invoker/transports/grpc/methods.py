@@ -46,11 +46,11 @@ class CallMethod:
     Attributes:
         service: Full name.
         name: The name of the method.
-        session: Makes what translates one call, from its metadata.
-        kind: Says which calls are alike, from their metadata: their clients tend to send them in the same way.
-        knows_peer: The metadata name the caller, see `invoker.core.peers`.
-        max_message_bytes: Largest message that the session takes, and checks itself; 0: the limit of the transport's
-            settings.
+        session: Makes the session of one call from the call's metadata.
+        kind: Gives the kind of a call from its metadata; clients tend to send calls of one kind in the same way.
+        knows_peer: Whether the caller is added to the metadata; see `invoker.core.peers`.
+        max_message_bytes: The largest message that the session accepts, which it checks itself; 0: the limit in the
+            transport's settings applies.
         takes_one: Whether the peer sends only one frame; then the transport does not wait for the half-close.
         reactor: Runs the session of a call on the loop.
         path: The method's path in HTTP/2.
@@ -77,7 +77,7 @@ class LoopMethod:
     Attributes:
         service: Full name.
         name: The name of the method.
-        session: Makes what translates one call, from its metadata.
+        session: Makes the session of one call from the call's metadata.
         reactor: Runs the session.
         knows_peer: As of a `CallMethod`.
         max_message_bytes: As of a `CallMethod`.
@@ -105,7 +105,7 @@ class SessionMethod:
     Attributes:
         service: Full name.
         name: The name of the method.
-        begin: Begins one.
+        begin: Begins one session.
         path: As of a `CallMethod`.
     """
 
@@ -147,6 +147,6 @@ def metadata_of(pairs: Iterable[tuple[str, Any]] | None) -> Headers:
 
 
 def repeated_id(metadata: Headers) -> ResponseHeaders:
-    """The response headers that repeat the caller's id of its request; none if it is no such id (H-153)."""
+    """The response headers that repeat the caller's id of its request; none if the id is malformed (H-153)."""
     sent = request_id_of(metadata)
     return ((REQUEST_ID, sent),) if sent else ()

@@ -37,13 +37,13 @@ class Operations:
         queue: The completion queue, which serves this call alone.
 
     Attributes:
-        is_ended: The peer has half-closed.
-        is_gone: The peer cancelled, its deadline passed, or the connection broke.
+        is_ended: Whether the peer has half-closed.
+        is_gone: Whether the peer cancelled, its deadline passed, or the connection broke.
         headers: The headers of the response.
         settles: Whether the function would see a difference between an end of its input and a cancel.
-        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for a peer that never does.
         memory: Counts large frames that the peer has not taken; set before the first one.
-        unread: Counts large frames that are being sent; None: there was none.
+        unread: Counts large frames that are being sent; None: there was no large frame.
     """
 
     __slots__ = (
@@ -141,7 +141,7 @@ class Operations:
                 return
             self._handle(event)
 
-    # For others.
+    # Other classes call these.
 
     @property
     def peer(self) -> str:
@@ -167,7 +167,7 @@ class Operations:
         """End the call with a status, whatever its thread does."""
         self._call.cancel(code, clip(detail))
 
-    # Inside.
+    # Private helpers.
 
     def _count(self, frame: bytes | None) -> None:
         """Count a large frame; never with a lock held, since it may end another call."""
@@ -177,7 +177,7 @@ class Operations:
 
     def _count_unlocked(self, frame: bytes) -> bool:
         """As `_count`, with the lock held, which is released meanwhile; returns whether the frame can still be sent."""
-        self._sending = True  # so that nobody else sends
+        self._sending = True  # so that no other thread sends
         self.lock.release()
         try:
             self._count(frame)
@@ -203,7 +203,7 @@ class Operations:
 
     def _may_be_large(self, frame: bytes) -> bool:
         """Whether a frame has an allowed size; otherwise the call is ended."""
-        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the other one keeps the frame until the next comes
+        self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the old operation keeps its frame
         if len(frame) <= self._most_bytes:
             return True
         self.cut(*status_of(oversize(len(frame), self._most_bytes)))

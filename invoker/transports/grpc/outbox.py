@@ -64,7 +64,7 @@ class Outbox:
 
 
 class Singles(Outbox):
-    """Frames that are sent one by one: a caller that writes waits until the earlier ones are sent (R-127)."""
+    """Frames that are sent one by one. A caller that writes waits until the earlier frames are sent (R-127)."""
 
     __slots__ = ()
 

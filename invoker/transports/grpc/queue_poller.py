@@ -63,7 +63,7 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
     def create_task(  # type: ignore[override]  # it gives what the task factory of any other loop gives
         self, coro: Any, *, name: str | None = None, context: Any = None, **more: Any
     ) -> OwnTask:
-        """Do the same as any loop with `own_task` as its factory, without a call of the factory."""
+        """Make a task as any loop does whose factory is `own_task`, but without calling the factory."""
         if self._closed or self.get_task_factory() not in (None, own_task):  # type: ignore[attr-defined]
             return super().create_task(coro, name=name, context=context, **more)  # type: ignore[return-value]
         task = OwnTask(coro, loop=self, name=name, context=context, **more)
@@ -71,7 +71,10 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
         return task
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Do the same as any loop, in half of the time, since this is called for each frame that a task awaits."""
+        """Schedule a callback as any loop does, in half of the time.
+
+        This is called for each frame that a task awaits.
+        """
         if self._debug or self._closed:  # type: ignore[attr-defined]
             return super().call_soon(callback, *args, context=context)
         handle = asyncio.Handle(callback, args, self, context)
@@ -90,7 +93,7 @@ class _PollingSelector(selectors.DefaultSelector):
         if queue_poller is None:
             return super().select(timeout)
         if queue_poller.begin_all():
-            timeout = 0  # they may have set timers, or woken others
+            timeout = 0  # the bodies may have set timers, or woken other tasks
         is_idle = timeout is None or timeout > 0
         if queue_poller.has_news(is_idle=is_idle):
             return [*queue_poller.ready, *super().select(0)]
@@ -170,7 +173,7 @@ class QueuePoller:
         self._is_closed = True
         while self._thread.is_alive() and not self.is_shut_down:
             if self._parked.locked():
-                self._parked.release()  # once for each event that remains
+                self._parked.release()  # called once for each remaining event
             self._thread.join(0.01)
         if self._bell >= 0 and isinstance(self._loop, QueuePollingLoop):
             self._loop.polling.queue_poller = None
@@ -179,7 +182,7 @@ class QueuePoller:
             self._bell = -1
             self._loop.call_soon(self.begin_all)  # the selector does not call it any more
 
-    # On the loop.
+    # These methods run on the loop.
 
     def later(self, flush: Callable[[], None]) -> None:
         """Call ``flush`` at the end of this turn of the loop."""
@@ -210,7 +213,7 @@ class QueuePoller:
         if self._events:
             return True
         if self._is_lent:
-            return False  # the thread waits there; a look from here would only yield the processor before a sleep
+            return False  # the thread waits at the queue; polling it here would only yield the processor
         if self._skips and not is_idle:
             self._skips -= 1
             return False
@@ -274,13 +277,13 @@ class QueuePoller:
             self._loop.call_soon(self._turn)
 
     def _rung(self) -> None:
-        """The thread has events, and found the loop asleep."""
+        """Wake up, because the thread has events and found the loop asleep."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._bell)
         self._turn()
 
     def _turn(self) -> None:
-        """Dispatch, and begin what has come."""
+        """Dispatch the events, and begin the bodies that they brought."""
         self._is_rung = True
         try:
             self.dispatch(looks=self._skips == 0)
@@ -312,7 +315,7 @@ class QueuePoller:
         for flush in flushes if not self._is_closed else ():
             flush()
 
-    # In the thread.
+    # These methods run in the thread.
 
     def _wait(self) -> None:
         is_polling = self._bell >= 0

@@ -120,7 +120,7 @@ class ServicerCall:
         data = event.batch_operations[0].message()
         return grpc.aio.EOF if data is None else self._deserialize(data)
 
-    # Inside.
+    # Private helpers.
 
     def _batch(self, operations: list[Any]) -> asyncio.Future[Any]:
         done: asyncio.Future[Any] = self._loop.create_future()

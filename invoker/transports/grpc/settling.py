@@ -50,7 +50,7 @@ async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) 
         settle_s: How long to wait for a cancel that is still on its way.
     """
     await asyncio.sleep(settle_s)
-    with contextlib.suppress(grpc.aio.InternalError):  # the call is over, of which its task is notified in a moment
+    with contextlib.suppress(grpc.aio.InternalError):  # the call is over, and its task is notified in a moment
         await context.read()
         if call is None or not call.cancelling():
             return

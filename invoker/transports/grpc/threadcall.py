@@ -51,8 +51,8 @@ class ThreadCall(Operations):
         call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
         sweeper: The sweeper, which sends frames that are held for too long; it has the gate.
-        high_frames: Unread frames beyond which no more is received while a send is waited for.
-        high_bytes: Unread bytes beyond which no more is received while a send is waited for.
+        high_frames: With more unread frames than this, the call receives nothing while it waits for a send.
+        high_bytes: With more unread bytes than this, the call receives nothing while it waits for a send.
 
     Attributes:
         before_wait: Called whenever the call's thread is about to wait.
@@ -145,7 +145,7 @@ class ThreadCall(Operations):
         if not frames:
             with self.lock:
                 self._polling = True
-                if self._slept:  # the peer seems to wait for each reply, so do not let it wait for a look at the queue
+                if self._slept:  # the peer seems to wait for each reply, so send it before polling the queue
                     self.flush()
             self._receive_ahead()
             if frames:  # there is a batch to do, which is worth a turn
@@ -203,7 +203,7 @@ class ThreadCall(Operations):
             if len(held) > STEP_BYTES and self._held is not None:
                 self._count(held)
             with self.lock:
-                held = self._held  # the sweeper may have sent it meanwhile, at any moment before
+                held = self._held  # the sweeper may have sent the held frame meanwhile
                 if held and not self.is_gone:
                     self._send(held, BUFFER_HINT if hold else NO_FLAGS)
         if hold:
@@ -241,7 +241,10 @@ class ThreadCall(Operations):
 
     @property
     def waiting(self) -> Sequence[bytes]:
-        """The frames that came and wait for the function; some of those that come are received while it is busy."""
+        """The frames that have come and that the function has not taken.
+
+        Some of those that come while the function is busy are received for this.
+        """
         return tuple(self._frames)
 
     @property
@@ -332,12 +335,12 @@ class ThreadCall(Operations):
             return
         self._send(frame, NO_FLAGS)
 
-    # Inside.
+    # Private helpers.
 
     def _receive_ahead(self) -> None:
         """Receive the frames that have come, some ahead of the function; called by the thread that polls."""
         frames, poll, lock = self._frames, self._poll, self.lock
-        most = AHEAD if self._is_accepted else 1  # the function decides how an end of the input is looked at
+        most = AHEAD if self._is_accepted else 1  # the function decides whether an end of the input has to settle
         while not self.is_ended and not self.is_gone and len(frames) < most:
             if not self._reading:
                 with lock:

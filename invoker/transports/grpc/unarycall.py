@@ -44,26 +44,23 @@ _MOST_MISSES = 10
 
 
 class ArrivalStats:
-    """Whether calls of one kind tend to come whole, so that waiting for the rest of one pays."""
+    """Whether clients tend to send calls of one kind whole, so that waiting for the rest of a call pays."""
 
     __slots__ = ("_misses", "_skips")
 
     def __init__(self) -> None:
         self._misses = 0
-        self._skips = 0  # number of calls for which the thread does not wait
+        self._skips = 0  # for this many calls the thread does not wait
 
     def pays(self) -> bool:
-        """Whether to wait for the rest of the next call; after waits in vain only now and then, to measure again."""
+        """Whether to wait for the rest of the next call; seldom true after waits without success."""
         if self._skips:
             self._skips -= 1
             return False
         return True
 
     def learn(self, *, is_whole: bool) -> None:
-        """Note how a wait ended.
-
-        Each wait in vain doubles the number of calls for which the thread then does not wait.
-        """
+        """Note how a wait ended. Each one without success doubles the number of calls without a wait."""
         if is_whole:
             self._misses = max(0, self._misses - 1)
         else:
@@ -83,8 +80,8 @@ class UnaryCall:
     Attributes:
         frames: The received frames.
         headers: The headers of the response.
-        most_bytes: A message with more of them ends the call (R-121).
-        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for one that never does.
+        most_bytes: A message with more bytes ends the call (R-121).
+        settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for a peer that never does.
     """
 
     __slots__ = (
@@ -111,7 +108,9 @@ class UnaryCall:
     # These methods are for the thread that accepted the call.
 
     def take(self, stats_of: Callable[[], ArrivalStats], *, takes_one: bool = False) -> bool:
-        """Receive the frames that have come or come in a moment; returns whether these are all, with their end.
+        """Receive the frames that have come, or that come in a moment.
+
+        Returns whether these are all frames of the call, and their end has come too.
 
         Args:
             stats_of: Gives the statistics of calls of this kind; called if not all frames have come.
@@ -120,7 +119,7 @@ class UnaryCall:
         frames, post, poll = self.frames, self._call.start_server_batch, self.queue.poll
         limits, operations = self._driver.engine.limits, (self._receive,)
         most, most_bytes = min(limits.high_frames, AHEAD), min(limits.high_bytes, _MOST_BYTES)
-        until, size, stats = 0.0, 0, None  # at first `poll` does not wait
+        until, size, stats = 0.0, 0, None  # with `until` = 0 `poll` does not wait
         while not post(operations, READ):
             event = poll(until)
             if event.completion_type != DONE and stats is None and (known := stats_of()).pays():
@@ -140,7 +139,7 @@ class UnaryCall:
                 return bool(frames) and event.success
             if len(frame) > self.most_bytes:
                 self._call.cancel(*status_of(oversize(len(frame), self.most_bytes)))
-                return False  # a `ThreadCall` takes the cancel of the next frame
+                return False  # a `ThreadCall` receives the cancel in place of the next frame
             frames.append(frame)
             size += len(frame)
             if size > _LIGHT_BYTES:
@@ -161,11 +160,11 @@ class UnaryCall:
         call = self._thread_call = self._make_thread_call()
         call.open(self.frames, is_reading=self._pending > 0)
         self.frames = []
-        self._receive = None  # it keeps the last frame
+        self._receive = None  # the operation keeps the last frame
         return call
 
     def is_light(self, frames: list[bytes]) -> bool:
-        """Whether `finish` sends these without a wait for the peer, and little is kept if it comes later."""
+        """Whether `finish` sends these frames without waiting for the peer, and keeps little if the peer is slow."""
         return self._thread_call is None and (not frames or (len(frames) == 1 and len(frames[0]) <= _LIGHT_BYTES))
 
     def finish(self, frames: list[bytes], close: Close) -> bool:
@@ -213,7 +212,7 @@ class UnaryCall:
             call.glance()
         return call.is_done
 
-    # The outlet of the conversation.
+    # The methods of `Outlet`, which the conversation calls.
 
     def await_end(self) -> None:
         """Return once the half-close can be believed (R-109).
@@ -272,7 +271,7 @@ class UnaryCall:
         """End the call with a status, whatever its thread does."""
         self._call.cancel(int(error.status), clip(str(error)))
 
-    # Inside, with the lock held.
+    # Private helpers, called with the lock held.
 
     def _send_short(self, frames: list[bytes], close: Close) -> bool:
         """Send everything; False if a send has to wait for the peer, so that a `ThreadCall` has to do the rest."""
@@ -311,7 +310,7 @@ class UnaryCall:
             self._is_gone = True
 
     def _glance(self, *, until_sent: bool = False) -> bool:
-        """Take the events that have come, at most one of a send; returns whether that had come."""
+        """Take the events that have come, at most one of them from a send; returns whether there was one."""
         while self._pending:
             event = self.queue.poll(0)
             if event.completion_type != DONE:
@@ -352,7 +351,7 @@ class ClosingCalls:
 
     Args:
         free: Takes free queues.
-        driver: Its sweeper looks after the calls, while there are any.
+        driver: The driver, whose sweeper watches the calls while there are any.
     """
 
     def __init__(self, free: deque[Any], driver: Driver) -> None:

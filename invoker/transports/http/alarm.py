@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Soon:
-    """Does one action in the next turn of the loop, once for all callers that ask meanwhile."""
+    """Does one action in the next turn of the loop, once for all requests for it that come before."""
 
     __slots__ = ("_is_due",)
 

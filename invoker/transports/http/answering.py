@@ -30,12 +30,14 @@ log = logging.getLogger(__name__)
 
 
 def begin_unary(request: Request, prepared: PreparedRequest, body: bytes, driver: Driver) -> bool:
-    """Begin to answer a request that has come; False, without any effect, if it takes a session.
+    """Begin to answer a request that has come.
+
+    Returns False, without having done anything, if the request needs a session.
 
     Args:
         request: The request.
-        prepared: Knows its head.
-        body: All of its body.
+        prepared: The prepared request for the head of this request.
+        body: The whole body of the request.
         driver: Runs the function.
     """
     try:
@@ -65,13 +67,15 @@ def begin_unary(request: Request, prepared: PreparedRequest, body: bytes, driver
 
 
 class BodyFirst:
-    """A listener that waits for a short body, and then begins to answer: as a unary call, or by another listener.
+    """A listener that waits for a short body, and then begins to answer.
+
+    It answers by a unary call if it can, and otherwise lets another listener answer.
 
     Args:
         request: The request.
-        prepared: Knows its head; it sets no time limit.
+        prepared: The prepared request for the head of this request; it has no time limit.
         begin: Makes the other listener.
-        driver: Runs the function, and cuts what a drain waited for in vain.
+        driver: Runs the function; a drain of the driver cuts this listener if the body does not come in time.
     """
 
     __slots__ = ("_begin", "_chunks", "_driver", "_listener", "_most_bytes", "_prepared", "_request", "_size")
@@ -89,7 +93,7 @@ class BodyFirst:
         driver.entered(self)
 
     def arrived(self, frame: BodyChunk | None) -> bool:
-        """Keep a chunk of the body; begin with its end, or when it is long."""
+        """Keep a chunk of the body; begin to answer when the body has ended, or is long."""
         if self._listener is not None:
             return self._listener.arrived(frame)
         if frame is None:
@@ -111,14 +115,17 @@ class BodyFirst:
         (self._listener or self._give(self._chunks)).fail(error)
 
     def gone(self) -> None:
-        """The client has left; nothing has begun unless there is another listener."""
+        """Note that the client has left; nothing has begun unless another listener answers."""
         if self._listener is None:
             self._driver.exited(self)
             self._listener = NOBODY
         self._listener.gone()
 
     def _give(self, chunks: Sequence[bytes]) -> Listener:
-        """The other listener, which has got the chunks; a drain waits for one of the two at any time."""
+        """Make the other listener, and give it the chunks.
+
+        From now on a drain waits for that listener instead of this one.
+        """
         self._listener = listener = self._begin(self._request)
         self._driver.exited(self)
         for one in chunks:
@@ -136,7 +143,7 @@ def _answer(
 ) -> None:
     try:
         response = respond(message, error)
-    except Exception:  # a handler has an error, whose text must not reach the peer (R-117)
+    except Exception:  # a fault of a handler; its text must not reach the peer (R-117)
         log.exception("a request failed inside the invoker")
         response = prepared.refusal(InternalError())
     request.answer(response)
@@ -148,9 +155,10 @@ def answered(
     """Run the sync function of a request in this thread.
 
     Args:
-        prepared: Knows the head of the request.
-        body: All of its body.
-        reply: Its outlet; it may be written to before this returns, if the function takes long.
+        prepared: The prepared request for the head of this request.
+        body: The whole body of the request.
+        reply: The outlet of the request; if the function takes long, the response may be written to it before this
+            function returns.
         driver: Knows the engine and what is being drained.
         turn: The turn of this thread, which leads.
         deadline: The deadline on the clock of ``time.monotonic``, or None.

@@ -96,8 +96,8 @@ class Unary(msgspec.Struct, frozen=True):
     Attributes:
         plan: The plan of its invocation.
         call: What the client sent.
-        respond: Makes the response of the value that the function gave, if any, or of the error.
-        second: Makes the error of a function that gives a second value.
+        respond: Makes the response from the value that the function gave, if any, or from the error.
+        second: Makes the error for a function that gives a second value.
     """
 
     plan: Plan
@@ -112,8 +112,9 @@ class PreparedRequest(Protocol):
     Attributes:
         on_loop: Whether the function is async or isolated, so that no thread can answer by itself.
         timeout_s: The time from the request to the response; None means no limit.
-        is_stream: Whether the sessions are a `StreamingSession` each, whose responses stream.
-        most_bytes: A session refuses a longer body as soon as it shows; None: whenever it has come.
+        is_stream: Whether each session is a `StreamingSession`, whose response streams.
+        most_bytes: A session refuses a longer body as soon as its length is known; None: only when the whole body has
+            come.
     """
 
     timeout_s: float | None
@@ -145,8 +146,8 @@ class SocketSettings:
 
     Attributes:
         max_message_bytes: A longer message ends its conversation.
-        ping_s: Between two pings.
-        linger_s: How long the peer may take to close after us.
+        ping_s: Seconds between two pings.
+        linger_s: How long the peer may take to close the connection after we have closed our side.
         write_s: A peer that takes nothing for this long loses its connection.
     """
 
@@ -213,7 +214,8 @@ class Coded(NamedTuple):
     """The codings and the trace in a head.
 
     Attributes:
-        verdict: The verdict of the origins, unless the client cannot be understood, or cannot understand us.
+        verdict: The verdict of the origins, or a refusal if a coding of the body is unknown or the client accepts no
+            coding of ours.
         head: The head for the handler.
         packed: How the body is packed, if it is unpacked before the handler sees it.
         choice: The coding of the response.
@@ -231,7 +233,7 @@ class Coded(NamedTuple):
 
 
 def prompt_of(handler: Handler | None, head: RequestHead) -> Begin | None:
-    """How a handler answers requests with this head without a task; None: it needs one, or is none."""
+    """How a handler answers requests with this head without a task; None: it needs a task, or there is no handler."""
     prompt: Callable[[RequestHead], Begin | None] | None = getattr(handler, "prompt", None)
     return None if prompt is None else prompt(head)
 
@@ -249,7 +251,7 @@ class HttpApp:
         driver: Its drain ends the connections, and its memory budget counts the bodies.
         settings: Limits in bytes and time.
         handler: Gives the handler of a path; None: there is none.
-        sockets: Gives what serves the WebSockets of a path; None: there is none.
+        sockets: Gives the handler that serves the WebSockets of a path; None: there is none.
 
     Attributes:
         connections: All open connections of the loop.
@@ -273,7 +275,7 @@ class HttpApp:
 
     @property
     def is_closing(self) -> bool:
-        """Whether a connection ends behind its next response."""
+        """Whether a connection ends after its next response."""
         return self.is_leaving or self.driver.engine.is_draining
 
     def judge(self, head: RequestHead, *, host: str, is_local: bool, is_socket: bool = False) -> Verdict:
@@ -307,14 +309,14 @@ class HttpApp:
         return Coded(verdict, head, packed, choice, bool(told))
 
     def judged(self, response: Response, head: RequestHead) -> Response:
-        """The response of a verdict that lets no request pass; a refusal is logged."""
+        """The response for a verdict that lets no request pass; a refusal is logged."""
         if response.status >= 400:
             told = {"status": response.status, "detail": response.body.decode().rstrip()}
             log.info("a request was refused", extra=told)
         return as_problem(response, head.value("accept"))
 
     def full(self, head: RequestHead) -> Response | None:
-        """The response to a call while there is no room for it; None: there is."""
+        """The response to a call while there is no room for another connection; None: there is room."""
         connections = self.connections
         if len(connections.open) <= connections.most or not connections.is_full:
             return None

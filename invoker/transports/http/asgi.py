@@ -62,7 +62,7 @@ class AsgiApp:
                 raise  # only the end of the connection cancels a request that has no task of its own
             exchange.uncancel()
             return None
-        except Exception:  # a handler has an error, whose text must not reach the peer
+        except Exception:  # a fault of a handler; its text must not reach the peer
             log.exception("a request failed")
             return FAULT
 

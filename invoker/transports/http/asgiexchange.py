@@ -44,7 +44,7 @@ class AsgiExchange(Exchange):
         packed: How the body is packed.
 
     Attributes:
-        headers: The headers to be added to the response; they win over its own.
+        headers: The headers to be added to the response; they replace those of the same name.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class AsgiExchange(Exchange):
         self._is_over = self._is_cut = False
         self._is_run = False
         self._carrier: asyncio.Task[None] | None = None
-        self._wants = asyncio.Event()  # the listener does
+        self._wants = asyncio.Event()  # the listener counts the body
         self._answered = asyncio.Event()
         self._changed = asyncio.Event()  # set when there are bytes to write, or at the end
         self._has_room = asyncio.Event()
@@ -97,7 +97,7 @@ class AsgiExchange(Exchange):
             if reading is not None:
                 reading.cancel()
                 await asyncio.wait([reading])
-            self._listener = None  # which knows this exchange
+            self._listener = None  # the listener refers to this exchange
             if self.untaken is not None:
                 self.untaken.take()
             self.close()
@@ -213,7 +213,7 @@ class AsgiExchange(Exchange):
         unpacker.feed(body)
         while not self._is_over:
             await self._wants.wait()
-            await asyncio.sleep(0)  # others have a turn, however much a few bytes become
+            await asyncio.sleep(0)  # other tasks have a turn, since a few bytes may become very many
             piece = unpacker.steps(STEPS)
             if piece is None:
                 break
@@ -265,7 +265,7 @@ class AsgiExchange(Exchange):
                         limit.reschedule(None)
                         self._changed.clear()
                         await self._changed.wait()
-                if not (self._is_cut or self.is_gone):  # a server ends the stream of an incomplete response
+                if not (self._is_cut or self.is_gone):  # an ASGI server cuts an incomplete response by itself
                     last = packer.end() if packer is not None else b""
                     await self._send({"type": "http.response.body", "body": last, "more_body": False})
         except TimeoutError:
@@ -275,7 +275,7 @@ class AsgiExchange(Exchange):
             self._leave()
 
     async def respond(self, response: Response) -> None:
-        """Write a whole response, and drop the rest of the body."""
+        """Write a whole response, then read and drop the rest of the body."""
         self.peer.got(response.status)
         response = await packed(response, self.choice, self.head)
         self.count(size_of(response))
@@ -316,7 +316,10 @@ class AsgiExchange(Exchange):
             await self._linger()
 
     async def _linger(self) -> None:
-        """Read and drop the rest of the body, for as long as a client has to take its response: others run beside."""
+        """Read and drop the rest of the body, for as long as a client may take to read its response.
+
+        Other tasks run meanwhile.
+        """
         try:
             async with asyncio.timeout(self._settings.write_s):
                 while not self._is_complete:
@@ -326,7 +329,7 @@ class AsgiExchange(Exchange):
                     self._is_complete = not message.get("more_body", False)
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         except (TimeoutError, OSError):
-            return  # the server ends the response; or the client has left
+            return  # the server ends the response, or the client has left
 
     def uncancel(self) -> None:
         """Note that the request was cancelled because its client has left (R-154, G-013)."""

@@ -55,7 +55,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
         log.info("a WebSocket was refused", extra=told)
         await refuse(scope, receive, send, met)
         return
-    assert handler is not None  # else there is a response
+    assert handler is not None  # `shake_hands` returns a response if it finds no handler
     wire = AsgiSocket(app, met, handler.settings, receive, send)
     wire.peer.address = peer_of(scope.get("client"))
     await wire.serve()
@@ -85,7 +85,7 @@ class AsgiSocket:
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.
-        headers: No headers are sent.
+        headers: Not used, since no headers are sent after the handshake.
         peer: The caller, and how the conversation ended.
     """
 
@@ -106,7 +106,7 @@ class AsgiSocket:
         self._loop = asyncio.get_running_loop()
         self._out: deque[str | bytes] = deque()
         self._size = 0
-        self._code = 0  # that we found, and not the conversation
+        self._code = 0  # a code that this transport has set, not the conversation
         self._end: dict[str, Any] | None = None
         self._changed = asyncio.Event()  # set when there are messages to write, or at the end
         self._wants = asyncio.Event()
@@ -136,7 +136,7 @@ class AsgiSocket:
             self._app.connections.leave(self)
             self._conversation.over()
 
-    # The transport calls these.
+    # These methods are called by the transport.
 
     def fileno(self) -> int:
         """-1, since only the server knows the descriptor."""
@@ -204,7 +204,7 @@ class AsgiSocket:
                     self._take(message)
         except OSError:
             pass  # some servers raise this when the peer is gone
-        except Exception:  # a service has an error, whose text must not reach the peer
+        except Exception:  # a fault of a service; its text must not reach the peer
             log.exception("a WebSocket failed")
         self._leave()
 

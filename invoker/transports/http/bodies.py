@@ -42,7 +42,7 @@ class Chunks:
 
     Attributes:
         is_over: Whether the body has ended.
-        rest: The bytes that came after it, once it has ended.
+        rest: The bytes that came after the body, once it has ended.
     """
 
     __slots__ = ("_held", "_is_last", "_is_within", "_left", "is_over", "rest")
@@ -51,7 +51,7 @@ class Chunks:
         self.is_over = False
         self.rest = b""
         self._held = b""  # an incomplete line
-        self._left = 0  # of the chunk that comes now
+        self._left = 0  # the bytes that are missing of the current chunk
         self._is_within = False  # whether a chunk's end is due
         self._is_last = False
 
@@ -83,30 +83,33 @@ class Chunks:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _line(self, data: bytes, at: int) -> int:
-        """Read the line of a chunk, with the end of the one before it; where the payload begins, 0: not here yet."""
+        """Read the size line of a chunk, with the line end of the chunk before.
+
+        Returns where the payload begins, or 0 if the line is not complete.
+        """
         begin = at
         if self._is_within:
             if not b"\r\n".startswith(data[at : at + 2]):
-                raise RefusedError("a chunk is longer than it says")
+                raise RefusedError("a chunk is longer than its size line says")
             begin += 2
         end = data.find(b"\r\n", begin)
         if end < 0:
             line = data[begin:].removesuffix(b"\r")
             if len(line) > _LINE_BYTES or (line and not _SIZE.fullmatch(line)):
-                raise RefusedError("the size line of a chunk is not well formed")
+                raise RefusedError("the size line of a chunk is malformed")
             return 0
         found = _SIZE.fullmatch(data, begin, end)
         if found is None or end - begin > _LINE_BYTES:
-            raise RefusedError("the size line of a chunk is not well formed")
+            raise RefusedError("the size line of a chunk is malformed")
         self._left = int(found[1], 16)
         self._is_within = True
         if self._left:
             return end + 2
         self._is_last = True
-        return end  # with the line's end, so that an empty line is found there if there are no trailers
+        return end  # before the line end, so that an empty line is found if there are no trailers
 
     def _ended(self, data: bytes, at: int) -> int:
-        """Read over trailers; where the next request begins, 0: not here yet."""
+        """Read over the trailers. Returns where the next request begins, or 0 if the trailers are not complete."""
         end = data.find(b"\r\n\r\n", at)
         if (len(data) if end < 0 else end) - at > MOST_BYTES:
             raise RefusedError("the trailers are too long", 431)
@@ -115,6 +118,6 @@ class Chunks:
                 raise RefusedError("a trailer ends with a bare LF")
             return 0
         if not FIELDS.fullmatch(data, at + 2, end + 4):
-            raise RefusedError("a trailer is not well formed")
+            raise RefusedError("a trailer is malformed")
         self.is_over = True
         return end + 4

@@ -39,13 +39,14 @@ class CachedHead:
     Attributes:
         data: The bytes of the head.
         head: The head for the handler.
-        verdict: Whether it may call.
+        verdict: Whether the client may call.
         handler: The handler of the path; None: there is none.
-        begin: How the handler begins without a task; None: it needs one.
+        begin: Begins to answer a request without a task; None: the handler needs a task.
         packed: How the body is packed.
         choice: The coding of the response.
         is_traced: Whether it is valid only for this request.
-        prepared: How a request that has come whole may be answered on the loop; None: its listener does that.
+        prepared: The prepared request by which a request that has come whole is answered on the loop; None: a listener
+            answers it.
     """
 
     __slots__ = ("begin", "choice", "data", "handler", "head", "is_traced", "packed", "prepared", "verdict")
@@ -94,7 +95,7 @@ class CachedHead:
         if request.is_whole:
             return begin_unary(request, prepared, request.body(), driver)
         if prepared.timeout_s is not None:
-            return False  # its time began with its head
+            return False  # the request's time limit began when its head came
         request.listen(BodyFirst(request, prepared, self.begin, driver))
         return True
 
@@ -161,7 +162,7 @@ class SharedHeads:
         if known is None:
             known = CachedHead(read(sent), self._app, is_local=is_local)
             if not known.is_traced:
-                if len(self._known) >= _MOST_KNOWN:  # clients choose them, so a full one is emptied
+                if len(self._known) >= _MOST_KNOWN:  # clients choose the heads, so a full cache is emptied
                     self._known.clear()
                 self._known[is_local, sent] = known
         return known

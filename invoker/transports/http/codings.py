@@ -47,7 +47,7 @@ _MOST_ELEMENTS: Final = 64
 
 
 def zstd_module() -> Any:
-    """The module that packs and unpacks zstd; only where `PACKED` has it."""
+    """Import the module that packs and unpacks zstd; it exists only if `PACKED` has zstd."""
     return import_module(_ZSTD_MODULE)
 
 

@@ -62,11 +62,12 @@ class Connections:
     """All connections of one transport.
 
     Attributes:
-        most: Beyond this number, an old connection is ended for each new one, if one may be.
+        most: If there are more connections than this, an old one is ended for each new one, if any may be ended.
         open: All connections.
-        idle: Those without a request, the one that has been so for longest first, and until when each is spared; None:
-            it is not, since it has asked before, or has sent a part of a request.
-        waiting: Those whose request has begun, and does not run before all of its body is here, in the same order.
+        idle: The connections without a request, the longest idle first, each with the time until which it is spared;
+            None: it is not spared, because it has had a request before, or has sent a part of one.
+        waiting: The connections that wait for the rest of a body before their request can run, the longest waiting
+            first.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ class Connections:
             self.make_room()
 
     def meet(self, connection: Connection, *, is_new: bool) -> None:
-        """Note a connection that has no request yet; if it is new, nothing of a request has come either."""
+        """Note a connection that has no request yet; a new connection has not sent anything either."""
         self.idle[connection] = time.monotonic() + NEW_S if is_new else None
         self.enter(connection)
 
@@ -116,7 +117,7 @@ class Connections:
         return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
 
     def evict(self) -> bool:
-        """End any connection without a running request, for want of descriptors; returns whether there was one."""
+        """End any connection without a running request, to free a descriptor; returns whether there was one."""
         now = time.monotonic()
         old = (one for one, spared_s in islice(self.idle.items(), _AT_ONCE) if spared_s is None or spared_s <= now)
         return self._end(self.idle, list(old)) or self._end(self.waiting)

@@ -34,7 +34,7 @@ class HttpSettings:
         idle_s: A connection without a request under way ends after this long; a head must come within it, too.
         body_s: The time limit of a body, extended by the time that its bytes take at ``body_bytes_per_s``; then 408.
         body_bytes_per_s: The slowest upload that is tolerated.
-        write_s: A client that takes nothing of its response for this long, MiB by MiB, loses its connection.
+        write_s: A client that takes longer than this for a MiB of its response loses its connection.
         linger_s: How long the rest of a refused body is read and dropped, so that its sender can read the refusal.
         origins: The origins of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
@@ -54,7 +54,7 @@ class HttpSettings:
 
 
 class Listener(Protocol):
-    """Is given a request as it comes, instead of reading it; a reactor is one."""
+    """Gets a request as it comes, instead of reading it; a reactor is a listener."""
 
     def arrived(self, frame: Any | None) -> bool:
         """A chunk of the body or its end (None) came; returns whether more is wanted now."""
@@ -67,7 +67,7 @@ class Listener(Protocol):
 
 
 class _Nobody:
-    """Takes the place of a listener that has answered, so that the request does not keep that one alive."""
+    """Replaces a listener that has answered, so that the request does not keep that listener alive."""
 
     def arrived(self, frame: Any | None) -> bool:  # noqa: ARG002 - as `Listener`
         return True
@@ -259,7 +259,7 @@ class Exchange(ABC):
     async def _next_unpacked(self, unpacker: Unpacker) -> bytes:
         """Read more of the body, unpacked; sets `_is_unpacked` with the last piece."""
         while not self.is_gone:
-            await asyncio.sleep(0)  # others have a turn, however much a few bytes become
+            await asyncio.sleep(0)  # other tasks have a turn, since a few bytes may become very many
             piece = unpacker.steps(STEPS)
             if piece:
                 return piece
@@ -297,7 +297,7 @@ class Exchange(ABC):
         return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
 
     def _begin_timing(self) -> None:
-        """Start the clock of the body, since the request must wait for it."""
+        """Start the clock of the body, because the code that reads the body has to wait."""
         if self._late_timer is None and not self.is_stream:
             self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
 
@@ -317,7 +317,7 @@ class Exchange(ABC):
             self._is_due()
 
     def _is_due(self) -> None:
-        if self._is_reading and self._task is not None:  # otherwise the next reading sets a timer that rings at once
+        if self._is_reading and self._task is not None:  # otherwise the next read sets a timer that rings at once
             self.is_late = True
             self._task.cancel()
 

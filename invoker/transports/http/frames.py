@@ -61,7 +61,7 @@ _Letters = codecs.getincrementaldecoder("utf-8")
 
 
 class FrameError(Exception):
-    """A peer's bytes are no frames that it may send.
+    """The bytes of a peer are not a frame that the peer may send.
 
     Attributes:
         code: The code of the close frame that the peer is sent.
@@ -176,7 +176,7 @@ class FrameReader:
         return data
 
     def _check(self, first: int, size: int) -> None:
-        """Refuse the head of a frame that is not allowed; usual heads do not come here."""
+        """Refuse the head of a frame that is not allowed; common heads are not checked here."""
         opcode = first & 0x0F
         if first & 0x70:
             raise FrameError("a frame has a reserved bit, but no extension was agreed on")
@@ -237,7 +237,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
 
 
 def _text(payload: bytes, letters: codecs.IncrementalDecoder | None = None, *, is_last: bool = True) -> str:
-    """A text; ``letters`` keeps the part of a character that the fragment before this one ended with."""
+    """Decode a text. ``letters`` keeps the incomplete character at the end of the fragment before this one."""
     try:
         return payload.decode() if letters is None else letters.decode(payload, is_last)
     except UnicodeDecodeError as error:
@@ -249,7 +249,7 @@ def _control(kind: int, payload: bytes) -> Control:
         return Control(kind, payload)
     code = int.from_bytes(payload[:2])
     if len(payload) == 1:
-        raise FrameError("a close frame has half a code")
+        raise FrameError("a close frame has only half of a code")
     if not (1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999):  # RFC 6455, 7.4, and IANA's list
         raise FrameError(f"a close frame has the code {code}, which must not be sent")
     _text(payload[2:])
@@ -298,7 +298,7 @@ def control(kind: int, payload: bytes = b"") -> bytes:
 
 
 def closing(code: int, reason: str = "") -> bytes:
-    """A close frame. A reason that is too long is shortened; without a code there is no reason."""
+    """A close frame. A reason that is too long is shortened; a frame without a code has no reason."""
     if not code:
         return control(CLOSE)
     told = reason.encode("utf-8", "backslashreplace")[:_REASON_BYTES]

@@ -62,7 +62,7 @@ class Http1(asyncio.Protocol):
     """One connection.
 
     Args:
-        app: Answers.
+        app: Answers the requests.
         connections: The connections of the transport.
         hand_over: Takes a connection that speaks another protocol, with the bytes that were read.
         early: The bytes that were read before the connection came here.
@@ -81,7 +81,7 @@ class Http1(asyncio.Protocol):
         self._transport: Any = None
         self._state = State.IDLE
         self._is_fresh, self._is_lost = True, False
-        self._has_ended = False  # the client, to send
+        self._has_ended = False  # whether the client has ended its side of the connection
         self._ends = False  # whether the connection ends after the response that is written now, or after the next one
         self._data = b""  # that has not been taken
         self._seen = self._dropped = 0  # bytes of it that are no head yet; bytes of a body that is not wanted
@@ -160,7 +160,7 @@ class Http1(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Continue the response, since the client has taken most of the written bytes."""
         self._writer.go_on()
-        self._soon.do(self._go_on)  # asyncio 3.11 closes twice when `close` is called within this call
+        self._soon.do(self._go_on)  # asyncio 3.11 closes twice if `close` is called during `resume_writing`
 
     # The transport calls these.
 
@@ -176,7 +176,7 @@ class Http1(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection now, without a last message to the client."""
-        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+        if self.fileno() >= 0:  # asyncio 3.11 fails if `abort` follows a `close` that waits for its last writes
             if self._state in (State.STREAMING, State.WRITING) and self._writer.is_bare:
                 reset(self._transport.get_extra_info("socket"))  # a normal end would look like the end of the body
             self._transport.abort()
@@ -186,7 +186,7 @@ class Http1(asyncio.Protocol):
     # Heads.
 
     def _look(self) -> None:
-        """Begin the next request if its head is here."""
+        """Begin the next request if its head has come."""
         data, seen = self._data, self._seen
         if self._is_fresh and data[:1] == b"P":
             if data.startswith(PREFACE):
@@ -224,7 +224,7 @@ class Http1(asyncio.Protocol):
             self._left, self._waits = Chunks() if length is None else Counted(length), head.waits
             self._bring()
             if request.is_gone:
-                return  # its body is refused
+                return  # the body of the request is refused
         handler = known.meet(request, self._app)
         if handler is not None:
             request.task = self._loop.create_task(self._answer(request, handler), name="request")
@@ -236,7 +236,7 @@ class Http1(asyncio.Protocol):
             response = await self._app.answer(request, handler)
         except asyncio.CancelledError:
             response = None  # the client has left, or the transport has cut it; no other code cancels this task
-        except Exception:  # a handler has an error, whose text must not reach the peer
+        except Exception:  # a fault of a handler; its text must not reach the peer
             log.exception("a request failed")
             response = FAULT
         if self._is_lost:
@@ -273,7 +273,7 @@ class Http1(asyncio.Protocol):
             if request.unread > HIGH_BYTES:
                 self._read_control.shut(takes_rest=True)
             return
-        request.is_whole = is_last  # it is answered already
+        request.is_whole = is_last  # the request is answered already
         if self._state is not State.LINGERING:
             return
         if is_last:
@@ -287,7 +287,7 @@ class Http1(asyncio.Protocol):
         """Write the whole response of the request, after which the next request is read."""
         if self._is_lost:
             self._connections.leave(self)
-        elif self._state is State.BUSY:  # else its body was refused
+        elif self._state is State.BUSY:  # otherwise the body of the request was refused
             self._state = State.WRITING
             self._ends = self._ends or response.close or self._waits or self._app.is_closing
             self._writer.whole(response, request, close=self._ends)
@@ -302,7 +302,7 @@ class Http1(asyncio.Protocol):
         self._writer.begin(head, request, close=self._ends, is_chunked=is_chunked)
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
-        """Write a piece of its body; returns whether the client takes more at once."""
+        """Write a piece of the streamed body; returns whether the client takes more at once."""
         return self._state is not _STREAMING or self._is_lost or self._writer.write(data)
 
     def ended(self, *, is_whole: bool) -> None:
@@ -339,7 +339,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle[self] = None
         self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
-            self._soon.do(self._go_on)  # others have a turn between two of its requests
+            self._soon.do(self._go_on)  # other tasks have a turn between two requests of this connection
         self._read_control.open()
 
     def _go_on(self) -> None:
@@ -360,7 +360,7 @@ class Http1(asyncio.Protocol):
     def _refuse(self, refused: RefusedError) -> None:
         """Answer bytes that are no request, and ignore all later bytes."""
         log.debug("a connection is ended: %s", refused)
-        if self._state in (State.IDLE, State.BUSY):  # else it is answered already
+        if self._state in (State.IDLE, State.BUSY):  # otherwise the request is answered already
             self._transport.write(response_bytes(Response(refused.status, (), b"", close=True)))
         self._give_up(is_reading=True)
 
@@ -374,7 +374,7 @@ class Http1(asyncio.Protocol):
             request.leave()
 
     def _close(self, *, is_reading: bool = False) -> None:
-        """Close once everything is written; until then read what still comes, since it would reset the connection."""
+        """Close once everything is written; until then drop what still comes, which would reset the connection."""
         transport = self._transport
         is_reading = (is_reading or bool(self._data)) and not self._has_ended and transport.can_write_eof()
         self._state = State.ENDING

@@ -66,7 +66,7 @@ class Http2(asyncio.Protocol):
     """One connection.
 
     Args:
-        app: Answers.
+        app: Answers the requests.
         connections: The connections of the transport.
         heads: Reads the heads of all connections.
 
@@ -86,7 +86,7 @@ class Http2(asyncio.Protocol):
         self._is_full = self._is_lost = self._is_ending = self._is_leaving = self._is_handling = self._is_local = False
         self._streams: dict[int, Http2Stream] = {}
         self._slow = 0  # streams that wait for the rest of their bodies, while no function runs for them
-        self._sending: dict[Http2Stream, None] = {}  # those with something to send, in turn
+        self._sending: dict[Http2Stream, None] = {}  # streams with something to send, in turn
         self._frames = FrameRateLimit()  # what has come and is not handled yet
         self._unreturned = 0  # of the window of the connection
         self._dropped = 0  # bytes behind the end
@@ -122,7 +122,7 @@ class Http2(asyncio.Protocol):
             self._read_control.shut()
 
     def eof_received(self) -> bool:
-        """End the connection, whose client sends no more, not even that it takes anything."""
+        """End the connection, since its client sends no more, not even that it has taken anything."""
         self._lose()
         self._alarm.set(_CLOSE_S, self.abort)  # asyncio closes when the written bytes are taken
         return False
@@ -141,7 +141,7 @@ class Http2(asyncio.Protocol):
         """Send and read no more, since the client takes nothing."""
         self._is_full = True
         self._read_control.shut()
-        if self._streams:  # else it is idle, and the alarm is set already
+        if self._streams:  # otherwise the connection is idle, and the alarm is set already
             self._alarm.set(self.app.settings.write_s, self._not_taken)
 
     def resume_writing(self) -> None:
@@ -159,14 +159,14 @@ class Http2(asyncio.Protocol):
         return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
 
     def end_when_idle(self) -> None:
-        """End now, or behind the last response."""
+        """End the connection now, or after the last response."""
         self._is_leaving = True
         if not self._streams:
             self._end()
 
     def abort(self) -> None:
         """End the connection now, without a last message to the client."""
-        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+        if self.fileno() >= 0:  # asyncio 3.11 fails if `abort` follows a `close` that waits for its last writes
             self._transport.abort()
 
     cut = abort
@@ -196,13 +196,13 @@ class Http2(asyncio.Protocol):
         self._flush_soon()
 
     def open_window(self, size: int, number: int | None = None) -> None:
-        """Let the client send more on a stream, or on all of them together."""
+        """Let the client send more on one stream, or on all streams together."""
         with suppress(ProtocolError):  # the stream is over
             self._h2.increment_flow_control_window(size, number)
         self._flush_soon()
 
     def wait(self, change: int) -> None:
-        """Note that so many more streams wait for their bodies; while all do, the connection may be ended."""
+        """Note that ``change`` more streams wait for their bodies; while all do, the connection may be ended."""
         self._slow += change
         if 0 < self._slow == len(self._streams):
             self._connections.waiting[self] = None
@@ -210,7 +210,7 @@ class Http2(asyncio.Protocol):
             self._connections.waiting.pop(self, None)
 
     def leave(self, stream: Http2Stream) -> None:
-        """Forget a stream that is over; behind the last one the connection is idle, or ends."""
+        """Forget a stream that is over; after the last one the connection is idle, or ends."""
         self._sending.pop(stream, None)
         known = self._streams.pop(stream.number, None)
         if known is not None and self._slow:
@@ -225,7 +225,7 @@ class Http2(asyncio.Protocol):
             self._connections.idle[self] = None
             self._alarm.set(self.app.settings.idle_s, self._end)
 
-    # What comes.
+    # Frames that come.
 
     def _handle(self) -> None:
         """Handle a few frames; the others wait for the next turn."""
@@ -242,7 +242,7 @@ class Http2(asyncio.Protocol):
             log.debug("an HTTP/2 connection was ended: %s", error)
             self._end(None)
             return
-        except Exception:  # a peer's frames may lead h2 astray, and only its own connection pays for that
+        except Exception:  # a peer's frames may make h2 fail; then only this connection ends
             log.debug("an HTTP/2 connection failed", exc_info=True)
             self.abort()
             return
@@ -296,7 +296,7 @@ class Http2(asyncio.Protocol):
         return [stream]
 
     def _unblock(self, number: int = 0) -> None:
-        """Let a stream send again, or all of them, since their windows have changed."""
+        """Let one stream or all streams send again, because their windows have changed."""
         for one in (number,) if number else tuple(self._streams):
             stream = self._streams.get(one)
             if stream is not None and stream.waiting:
@@ -309,13 +309,13 @@ class Http2(asyncio.Protocol):
             self.open_window(self._unreturned)
             self._unreturned = 0
         stream = self._streams.get(event.stream_id)
-        if stream is not None:  # else it is answered already
+        if stream is not None:  # otherwise the request is answered already
             stream.received(event.data, size)
 
-    # What goes.
+    # Frames that are sent.
 
     def _flush_soon(self) -> None:
-        if not self._is_handling:  # else it follows at once
+        if not self._is_handling:  # otherwise `_flush` follows at once
             self._flushing.do(self._flush)
 
     def _flush(self) -> None:
@@ -333,7 +333,7 @@ class Http2(asyncio.Protocol):
         """Send a frame of a stream, and queue it again if it has more; returns the size of the frame."""
         h2, number, waiting = self._h2, stream.number, stream.waiting
         try:
-            window = max(0, h2.local_flow_control_window(number))  # a client may make it negative
+            window = max(0, h2.local_flow_control_window(number))  # a client may make the window negative
             size = min(window, h2.max_outbound_frame_size, _FRAME_BYTES, len(waiting))
             is_last = stream.is_complete and size == len(waiting)
             if size or is_last:
@@ -374,11 +374,11 @@ class Http2(asyncio.Protocol):
             stream.lose()
 
     def _end(self, code: ErrorCodes | None = ErrorCodes.NO_ERROR, why: bytes = b"") -> None:
-        """Say GOAWAY, and close; what still comes is read for a moment, since it would reset the connection.
+        """Send GOAWAY, and close. What still comes is read for a moment, since unread bytes would reset the connection.
 
         Args:
-            code: Why the connection ends; None: h2 has said it.
-            why: The same in words.
+            code: Why the connection ends; None: h2 has sent the GOAWAY.
+            why: The reason in words.
         """
         if self._is_ending or self._is_lost:
             return
@@ -394,5 +394,5 @@ class Http2(asyncio.Protocol):
                 transport.write_eof()
             self._read_control.open()
         elif code is ErrorCodes.NO_ERROR:
-            transport.close()  # TLS reads on until the client has closed, too
+            transport.close()  # TLS reads and drops what comes until the client has closed, too
         self._alarm.set(_CLOSE_S if transport.get_write_buffer_size() else _FAREWELL_S, self.abort)

@@ -62,7 +62,7 @@ _HEAD: Final = 9
 
 
 class _Decoder(Decoder):
-    """Reads heads that change the size of its table at most twice."""
+    """Reads heads, each of which may change the size of the decoder's table at most twice."""
 
     def decode(self, data: bytes, raw: bool = False) -> Iterable[HeaderTuple]:  # noqa: FBT001, FBT002 - as hpack has it
         if _UPDATES.match(data):
@@ -72,7 +72,7 @@ class _Decoder(Decoder):
 
 def server_side() -> H2Connection:
     """The server's side of a connection, with our limits."""
-    # Outgoing heads are right as `fields_of` makes them.
+    # Outgoing heads need no check, since `fields_of` makes valid ones.
     config = H2Configuration(
         client_side=False, header_encoding=None, validate_outbound_headers=False, normalize_outbound_headers=False
     )
@@ -80,7 +80,7 @@ def server_side() -> H2Connection:
     settings = h2.local_settings
     settings.max_concurrent_streams, settings.max_header_list_size = MOST_STREAMS, MOST_HEAD_BYTES
     del settings[SettingCodes.ENABLE_CONNECT_PROTOCOL]  # WebSocket is not offered
-    settings.acknowledge()  # else these would hold only for clients that have acknowledged them
+    settings.acknowledge()  # otherwise these limits would apply only once the client has acknowledged them
     h2.decoder = _Decoder(MOST_HEAD_BYTES)
     return h2
 
@@ -91,10 +91,10 @@ def bound_table(h2: H2Connection) -> None:
 
 
 class FloodError(Exception):
-    """The client has used up its allowance, or sends what is too large.
+    """The client has used up its allowance, or sends something that is too large.
 
     Attributes:
-        code: Says it to the client.
+        code: The error code that is sent to the client.
     """
 
     def __init__(self, why: str, code: ErrorCodes = ErrorCodes.ENHANCE_YOUR_CALM) -> None:
@@ -109,8 +109,9 @@ class FrameRateLimit:
         clock: The clock in seconds.
 
     Attributes:
-        has_goaway: Whether the client has said that it begins no more requests. The parser is not told: h2 would drop
-            what it has made for the client, and send nothing more, while RFC 9113, 6.8 lets running requests end.
+        has_goaway: Whether the client has said that it begins no more requests. The frame is not passed to h2: h2 would
+            drop the frames that it has made for the client, and send nothing more, although running requests may end
+            (RFC 9113, 6.8).
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -130,7 +131,9 @@ class FrameRateLimit:
         self._allowance += size / _BYTES_A_FRAME
 
     def fault(self) -> None:
-        """Count a stream that was reset for what its client sent: a reset by other means (CVE-2025-8671).
+        """Count a stream that was reset because of what its client sent.
+
+        Clients can attack by causing many resets (CVE-2025-8671).
 
         Raises:
             FloodError: There were too many.

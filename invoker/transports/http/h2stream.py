@@ -47,7 +47,7 @@ class FrameSink(Protocol):
     """The connection of streams, which writes their frames.
 
     Attributes:
-        app: Answers.
+        app: Answers the requests.
         peer: The address of the client.
     """
 
@@ -67,17 +67,17 @@ class FrameSink(Protocol):
         """Reset a stream, unless the client has reset it."""
 
     def open_window(self, size: int, number: int | None = None) -> None:
-        """Let the client send more on a stream, or on all of them together."""
+        """Let the client send more on one stream, or on all streams together."""
 
     def wait(self, change: int) -> None:
-        """Note that so many more streams wait for their bodies."""
+        """Note that ``change`` more streams wait for their bodies."""
 
     def leave(self, stream: Http2Stream) -> None:
         """Forget a stream that is over."""
 
 
 class Http2Stream:
-    """One request. It is the source of its body, and what its response is written to.
+    """One request. It brings the body of the request, and writes its response.
 
     Args:
         connection: The connection.
@@ -91,8 +91,8 @@ class Http2Stream:
         is_complete: Whether the response is complete, so that END_STREAM follows the bytes that wait.
         is_whole: Whether all of the request has come.
         is_over: Whether nothing more can be sent or received.
-        is_slow: Whether it waits for the rest of its body, and no function runs for it, since none has begun, or since
-            its response is sent already.
+        is_slow: Whether it waits for the rest of its body while no function runs for it: either none has begun, or the
+            response is sent already.
     """
 
     __slots__ = (
@@ -113,7 +113,7 @@ class Http2Stream:
         self._waits = known.head.waits  # whether the client waits for 100
         self._is_watched = False  # whether the client has to take the last bytes in time
         self._lingers = False  # whether the rest of the request is read before its response ends
-        self._body = bytearray()  # that the request has not been given
+        self._body = bytearray()  # bytes of the body that were not yet given to the request
         self._left = known.head.length  # bytes that are announced and have not come
         self._received = self._returned = 0  # bytes of the client's window: used up, and opened again
         self._alarm, self._soon = Alarm(), Soon()
@@ -124,7 +124,7 @@ class Http2Stream:
     # The connection calls these.
 
     def received(self, data: bytes, size: int) -> None:
-        """Take some of the body, which with its padding has used so many bytes of the windows."""
+        """Take some of the body. With its padding it has used ``size`` bytes of the windows."""
         self._received += size
         if self._is_open:
             self._waits = False
@@ -154,7 +154,7 @@ class Http2Stream:
     def meet(self) -> None:
         """Begin the request, with what has come of its body."""
         if self.is_over:
-            return  # the client has taken it back already
+            return  # the client has reset the stream already
         self._has_met = True
         self._pass_on()
         request = self._request
@@ -176,7 +176,10 @@ class Http2Stream:
             self._soon.do(self._go_on)
 
     def blocked(self) -> None:
-        """Note that the client's window is shut; it has some time to take the rest of a response that is complete."""
+        """Note that the client's window is full.
+
+        If the response is complete, the client has limited time to take the rest.
+        """
         if self.is_complete and not self._is_watched:
             self._is_watched = True
             self._alarm.set(self._connection.app.settings.write_s, self._not_taken)
@@ -188,7 +191,7 @@ class Http2Stream:
         self._connection.leave(self)
 
     def lose(self) -> None:
-        """Drop everything, and notify the request, since the client has taken it back, or is gone."""
+        """Drop everything, and notify the request, because the client has reset the stream or is gone."""
         if self.is_over:
             return
         self._state, self.is_over = State.ENDING, True
@@ -237,7 +240,7 @@ class Http2Stream:
             self._made_writer().begin(head, request, close=False, is_chunked=False, is_headed=True)
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
-        """Write a piece of its body; returns whether the client takes more at once."""
+        """Write a piece of the streamed body; returns whether the client takes more at once."""
         return self._state is not _STREAMING or self._made_writer().write(data)
 
     def ended(self, *, is_whole: bool) -> None:
@@ -258,7 +261,7 @@ class Http2Stream:
         raise AssertionError("a stream cannot change its protocol")
 
     def abort(self) -> None:
-        """Reset the stream, of which the client takes nothing, or whose response cannot be made."""
+        """Reset the stream, because the client takes nothing of it, or its response cannot be made."""
         self._connection.reset(self.number, ErrorCodes.CANCEL)
         self.lose()
 
@@ -289,7 +292,10 @@ class Http2Stream:
         return writer
 
     def _written(self) -> None:
-        """End the response behind its last bytes; a whole one when the rest of the request was read, too."""
+        """End the response after its last bytes.
+
+        A whole response ends only when the rest of the request was read, too.
+        """
         if self.is_whole or not self._lingers:
             self._finish()
             return
@@ -342,7 +348,7 @@ class Http2Stream:
         return self._state is State.BUSY or self._state is State.STREAMING
 
     def _pass_on(self) -> None:
-        """Give the request what has come, in one piece, once it has taken what it was given before."""
+        """Give the request what has come, in one piece, once it has taken the piece before."""
         request, body = self._request, self._body
         if self._has_met and self._is_open and not request.unread and (body or self.is_whole > request.is_whole):
             data = bytes(body)
@@ -364,7 +370,7 @@ class Http2Stream:
             response = await app.answer(request, handler)
         except asyncio.CancelledError:
             response = None  # the client has left, or the transport has cut it; no other code cancels this task
-        except Exception:  # a handler has an error, whose text must not reach the peer
+        except Exception:  # a fault of a handler; its text must not reach the peer
             log.exception("a request failed")
             response = FAULT
         if self.is_over:

@@ -34,11 +34,11 @@ _TEXT: Final = (("Content-Type", "text/plain"),)
 
 
 def shake_hands(app: HttpApp, head: Head) -> Begin:
-    """Find what answers a handshake.
+    """Find the handler for a handshake.
 
     Args:
-        app: Knows what serves each path.
-        head: Asks for a WebSocket.
+        app: Knows the handler of each path.
+        head: The head of the handshake.
     """
 
     def begin(exchange: Exchange) -> Listener:
@@ -50,7 +50,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
             log.info("a WebSocket was refused", extra=told)
             exchange.answer(closing(as_problem(met, request.value("accept"))))
         else:
-            assert handler is not None  # else there is a response
+            assert handler is not None  # otherwise the result is a response
             exchange.switch(_Switch(app, met, handler.settings, _accepted(request, met.subprotocol)))
         return _NOBODY
 
@@ -58,7 +58,7 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
 
 
 def closing(response: Response) -> Response:
-    """A refusal behind which nothing is served: a proxy may already take the connection for a tunnel."""
+    """A refusal that closes the connection, since a proxy may already take the connection for a tunnel."""
     return msgspec.structs.replace(response, close=True)
 
 

@@ -51,10 +51,10 @@ _TELLING: Final = frozenset(
 
 
 class RefusedError(Exception):
-    """A peer's bytes are not what HTTP allows here.
+    """The bytes of a peer are not what HTTP allows here.
 
     Attributes:
-        status: Says it to the peer.
+        status: The status that is sent to the peer.
     """
 
     def __init__(self, why: str, status: int = 400) -> None:
@@ -68,7 +68,7 @@ class Head(msgspec.Struct, frozen=True):
     Attributes:
         request: The part for handlers.
         host: The host of a target that is a whole URI; otherwise empty.
-        length: Bytes of the body; None: its end comes behind it, in chunks, or in frames of HTTP/2 without a length.
+        length: Bytes of the body; None: the body has chunks or frames of HTTP/2, and its length is not announced.
         is_kept: Whether the connection may serve another request.
         waits: Whether the client waits for 100 before it sends the body.
         is_socket: Whether it is the handshake of a WebSocket.
@@ -106,7 +106,7 @@ def read_head(data: bytes) -> Head:
     if version not in ("1.1", "1.0"):
         raise RefusedError(f"HTTP/{version} is not supported", 505)
     if not FIELDS.fullmatch(data, line.end()):
-        raise RefusedError("a field is not well formed")
+        raise RefusedError("a header field is malformed")
     headers, told = _fields(data, line.end())
     host, path, query = _split(target)
     is_new = version == "1.1"
@@ -125,10 +125,11 @@ def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
     """The head of a request of HTTP/2.
 
     Args:
-        fields: Its fields, which HTTP/2 allows; those of the request line begin with a colon.
+        fields: The fields of the head, which are valid in HTTP/2; names of those that replace the request line begin
+            with a colon.
 
     Raises:
-        RefusedError: The method, the path or a field is none of HTTP/1.1, or asks for a tunnel.
+        RefusedError: The method, the path or a field is not valid in HTTP/1.1, or the request asks for a tunnel.
 
     Source: RFC 9113, 8.3.1.
     """
@@ -136,7 +137,7 @@ def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
     headers: list[tuple[str, str]] = [("host", "")]
     for name, value in fields:
         if not _FIELD.fullmatch(b"%b:%b" % (name, value)):
-            raise RefusedError("a field is not well formed")
+            raise RefusedError("a header field is malformed")
         if name == b"cookie" and name in own:
             own[name] += b"; " + value  # RFC 9113, 8.2.3: clients send each cookie as a field
             continue
@@ -145,11 +146,11 @@ def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
             headers.append((text_of(name), text_of(value)))
     if b"cookie" in own:
         headers.append(("cookie", text_of(own[b"cookie"])))
-    method, target = own[b":method"], own.get(b":path", b"")  # CONNECT has none
+    method, target = own[b":method"], own.get(b":path", b"")  # CONNECT has no path
     if not _METHOD.fullmatch(method) or method != method.upper() or method == b"CONNECT":
         raise RefusedError("the method is not served")
     if not _TARGET.fullmatch(target):
-        raise RefusedError("the path has signs that no path has")
+        raise RefusedError("the path has characters that are not allowed in a path")
     headers[0] = ("host", text_of(own.get(b":authority", own.get(b"host", b""))))
     host, path, query = _split(target.decode())
     request = RequestHead(method.decode(), path, query, "2", headers)
@@ -160,7 +161,7 @@ def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def _split(target: str) -> tuple[str, str, str]:
-    """The host of a target that is a whole URI, its path, decoded, and its query."""
+    """Split a target that is a whole URI into its host, its decoded path, and its query."""
     path, _, query = target.partition("?")
     host = target_host(path)
     if host:
@@ -191,7 +192,7 @@ def _fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], dict[str, str]
 
 
 def _length(told: dict[str, str], *, is_new: bool) -> int | None:
-    """How long the body is; None when it comes in chunks.
+    """The length of the body; None when it comes in chunks.
 
     Raises:
         RefusedError: The length is given twice, or in an unknown form; or the head names no host.
@@ -220,7 +221,7 @@ def _tokens(value: str) -> set[str]:
 
 
 def check_begun(data: bytes, at: int) -> None:
-    """Refuse early what cannot become a head.
+    """Refuse early the beginning of a head that cannot become valid.
 
     Raises:
         RefusedError: The head is too long, or has invalid line ends.

@@ -45,12 +45,12 @@ class Connection:
     Attributes:
         sock: A socket that does not block.
         heads: Reads its heads.
-        since_s: When it became idle or begun.
+        since_s: When it became idle, or when its request began.
         begun: The bytes of an incomplete request.
-        reads: In how many pieces it came.
+        reads: In how many pieces the incomplete request came.
         is_new: Whether nothing has come yet.
         peer: The address of the client.
-        ends: Whether it ends after the response that is being written.
+        ends: Whether the connection ends after the response that is being written.
         is_parked: Whether its incoming bytes are not watched; see `InlineHttp._park`.
     """
 
@@ -112,12 +112,14 @@ def _peer(sock: socket.socket) -> str:
 
 
 def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection]:
-    """The connections that may be ended: those with only a part of a head to read, then the silent ones.
+    """The connections that may be ended: first those with only a part of a head, then the silent ones.
+
+    A connection from which a request may have come is not idle any more, even if no thread has read it yet.
 
     One on which a request may have come is not idle any more, although no thread has read it yet.
 
     Args:
-        idle: The one that has been so for longest first.
+        idle: The idle connections, the longest idle first.
         since_s: A connection that has never sent a byte is spared if it is newer than ``since_s``.
     """
     poll = select.poll()
@@ -133,12 +135,12 @@ def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection
 
 
 class LateWrites:
-    """Writes what clients did not take at once; on the loop, so that no thread is held meanwhile.
+    """Writes on the loop what clients did not take at once, so that no thread waits for them.
 
     Args:
-        write_s: How long a client may take for a part.
-        written: Called when all is.
-        end: Called when the connection is of no use any more.
+        write_s: How long a client may take for one part of the response.
+        written: Called when everything is written.
+        end: Called when the connection cannot be used any more.
         memory: Counts long responses.
     """
 
@@ -197,10 +199,10 @@ Write: TypeAlias = Callable[[Connection, Plain, Response], None]
 
 
 class Reply:
-    """Made in the thread that answers.
+    """The reply to one request, made in the thread that answers.
 
     Args:
-        write: Writes it.
+        write: Writes the response.
         connection: The connection to write to.
         plain: The request's head.
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
@@ -208,7 +210,7 @@ class Reply:
     Attributes:
         is_over: Whether the response was written.
         peer: The caller, and the status that it got.
-        refusal: Makes the response of an error.
+        refusal: Makes the response for an error.
     """
 
     __slots__ = ("_began_s", "_connection", "_deadline", "_plain", "_thread", "_write", "is_over", "peer", "refusal")
@@ -235,10 +237,10 @@ class Reply:
         self.peer.number = self.peer.number or response.status
         self._write(self._connection, self._plain, response)
 
-    # What the conversation asks.
+    # The methods of `Outlet`, which the conversation calls.
 
     def await_end(self) -> None:
-        """Return: the body has the length that its head gave."""
+        """Return at once, since the head has given the length of the body and all of it has come."""
 
     def is_gone(self) -> bool:
         """Whether the function's result is no longer needed: the client has left, or got its response."""
@@ -254,7 +256,10 @@ class Reply:
         return True
 
     def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:  # noqa: ARG002 - the interface
-        """Write the response although the function is still busy; its own thread does that when it is back."""
+        """Write the response while the function is still busy.
+
+        In the function's own thread this does nothing, since that thread writes the response later.
+        """
         if threading.get_ident() == self._thread:
             return
         if frames:
@@ -273,7 +278,8 @@ def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
     Args:
         response: The response to be packed.
         plain: The head of its request.
-        turn: The turn of the thread that leads; one that has others to look after has none, and packs nothing long.
+        turn: The turn of the thread that leads; None: the thread has other requests to serve, so a long response is not
+            packed.
     """
     if response.status == 200 and len(response.body) < LEAST_BYTES and not (response.pieces or plain.choice.is_forced):
         return response

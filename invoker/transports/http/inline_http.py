@@ -171,7 +171,7 @@ class InlineHttp:
                     self._hand_over(one, one.begun)
         self._timer = self._loop.call_later(_LOOK_S, self._look) if self._connections else None
 
-    # In the threads that lead.
+    # These methods run in the threads that lead.
 
     def _lead(self, turn: Turn) -> None:
         """Wait for requests and answer them, until another thread leads."""
@@ -262,7 +262,7 @@ class InlineHttp:
         threads = self._driver.threads
         try:
             threads.enter()
-        except InvocationError:  # the loop's server says so
+        except InvocationError:  # the loop's server sends the refusal
             self._hand_over(connection, data)
             return
         connection.begun, connection.reads = b"", 0
@@ -274,7 +274,7 @@ class InlineHttp:
         reply = Reply(self.write, connection, plain, deadline)
         try:
             response, is_long = answered(prepared, data[plain.size :], reply, self._driver, turn, deadline)
-        except Exception:  # a handler has an error, whose text must not reach the peer (R-117)
+        except Exception:  # a fault of a handler; its text must not reach the peer (R-117)
             log.exception("a request failed inside the invoker")
             response, is_long = reply.refusal(InternalError()), False
         finally:
@@ -288,7 +288,7 @@ class InlineHttp:
         """Run the function, and write the response while it runs."""
         try:
             begun, frames = plain.prepared.begin(body)
-            session = cast(StreamingSession, begun)  # `is_stream` says that it is one
+            session = cast(StreamingSession, begun)  # `is_stream` guarantees the type of the session
             reply = StreamReply(self, connection, plain, session, self._driver, deadline)
             stream = InlineStream(session, self._driver, reply, turn=turn, deadline=deadline)
             close = stream.run(frames)
@@ -296,10 +296,10 @@ class InlineHttp:
             self._driver.threads.leave()  # before the client gets the end, since it may call again at once
         reply.finish(stream.sent, close, turn)
 
-    # From any thread.
+    # These methods are called from any thread.
 
     def begins(self, connection: Connection) -> bool:
-        """Whether the connection ends behind the response that begins now."""
+        """Whether the connection ends after the response that begins now."""
         connection.ends = self._is_leaving or self._driver.engine.is_draining
         return connection.ends
 
@@ -315,7 +315,7 @@ class InlineHttp:
         self.write_last(connection, data, parts, size_of(response) if response.pieces else len(response.body))
 
     def write_last(self, connection: Connection, data: bytes, parts: Iterator[bytes] = _NOTHING, size: int = 0) -> None:
-        """Write the end of a response; as `write`."""
+        """Write the end of a response, then continue as `write` does."""
         while data:
             try:
                 written = connection.sock.send(data)
@@ -350,7 +350,7 @@ class InlineHttp:
             self._hand_over(connection, connection.begun)
 
     def _hand_over(self, connection: Connection, data: bytes) -> None:
-        """Give a connection to the loop's server; at the end it is ended."""
+        """Give a connection to the loop's server; if this transport has stopped, end it."""
         self._forget(connection)
         if self._is_stopping or not self._call_loop(self._adopt, connection.sock, data):
             connection.sock.close()
@@ -372,7 +372,7 @@ class InlineHttp:
         """Have the loop call a function; returns whether it will."""
         try:
             self._loop.call_soon_threadsafe(callback, *args)
-        except RuntimeError:  # it has closed
+        except RuntimeError:  # the loop has closed
             return False
         return True
 

@@ -62,7 +62,7 @@ class InlineStream(Whole):
                 return
         elif type(frame) is BodyParts:
             self._reply.invocation = self.invocation
-            self.beat()  # they are made in `send_all`, where the thread can wait for the client
+            self.beat()  # the parts are made in `send_all`, where the thread can wait for the client
         super().keep(frame)
 
     def send_all(self, index: int, values: Iterator[Any]) -> None:
@@ -89,7 +89,10 @@ class InlineStream(Whole):
                         self.perform(step)
 
     def is_slow(self, took_s: float) -> bool:
-        """Decide as in the base class, but by the time per item: a thread that gives many quick items may lead on."""
+        """Decide by the time per item, unlike the base class.
+
+        A thread that gives many quick items may continue to lead.
+        """
         return super().is_slow(took_s) and took_s > _ITEM_S * sum([one.emitted for one in self.invocation.outputs])
 
     def look(self, now: float) -> None:

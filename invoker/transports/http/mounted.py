@@ -30,7 +30,7 @@ class MountedTransport:
         driver: Runs the conversations.
         handler: Gives the handler of a path; None: there is none.
         settings: Limits in bytes and time.
-        sockets: Gives what serves the WebSockets of a path; None: there is none.
+        sockets: Gives the handler that serves the WebSockets of a path; None: there is none.
     """
 
     def __init__(
@@ -61,7 +61,10 @@ class MountedTransport:
                 self._quiet.set()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; also if its client has left, since middleware of the host may need a response."""
+        """Answer a request.
+
+        A client that has left is answered as well, since middleware of the host may need a response.
+        """
         has_begun = False
 
         async def sending(message: MutableMapping[str, Any]) -> None:
@@ -96,7 +99,7 @@ class MountedTransport:
 def inner_scope(scope: Scope) -> dict[str, Any]:
     """The scope of a request, as this transport reads it: with the path below the mount."""
     path, root = scope["path"], scope.get("root_path", "").rstrip("/")
-    if root and (path == root or path.startswith(f"{root}/")):  # some hosts have cut it off already
+    if root and (path == root or path.startswith(f"{root}/")):  # some hosts have removed the mount path already
         path = path[len(root) :]
     return {
         **scope,
@@ -108,7 +111,7 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    """Answer a request, or refuse a handshake, without a transport."""
+    """Answer a request with a refusal, or refuse a handshake, without a transport."""
     if scope["type"] == "websocket":
         await asgisocket.refuse(scope, receive, send, response)
         return

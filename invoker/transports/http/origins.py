@@ -74,7 +74,7 @@ class Origins:
         hosts: Names under which the transport answers although it is bound to loopback, with or without a port; ``*``
             means any.
         has_credentials: Whether pages of listed origins may send credentials such as cookies, and read the answer;
-            origins that only ``*`` lists may not.
+            pages of origins that are allowed only by ``*`` may not.
 
     Attributes:
         names: The allowed values of `Host`; None: anything. Set by the code that binds the transport.
@@ -103,7 +103,10 @@ class Origins:
         self.names = LOOPBACK_NAMES | self._hosts | {bound.lower()} if is_checked else None
 
     def mount(self) -> None:
-        """Note that another server has the sockets, so that its names are known only from a list of hosts (H-098)."""
+        """Note that another server has bound the sockets.
+
+        So the allowed hosts come only from the list of hosts (H-098).
+        """
         is_checked = self._hosts and _ANY not in self._hosts
         self.names = LOOPBACK_NAMES | self._hosts if is_checked else None
         self._why, self._lists = "", ("allowed_hosts", "allowed_origins")
@@ -114,7 +117,7 @@ class Origins:
         Args:
             head: The head of the request, with names in lower case.
             host: The host of a target that is a whole URI, which counts instead of `Host`; otherwise empty.
-            is_local: Whether it came by a Unix socket, to which no browser connects, so any name will do.
+            is_local: Whether it came by a Unix socket; any host is allowed there, since no browser connects to one.
             is_socket: Whether it is a handshake.
         """
         fields: dict[str, str] = {}
@@ -148,7 +151,7 @@ class Origins:
 
 
 def _is_foreign(method: str, fields: Mapping[str, str], host: str) -> bool:
-    """Whether a page that may not call has made the request; a handshake has no method here."""
+    """Whether the request comes from a page that may not call; ``method`` is empty for a handshake."""
     if not method and "origin" in fields:
         return not _is_same(fields["origin"], host)
     if (site := fields.get("sec-fetch-site")) is not None:

@@ -50,7 +50,7 @@ class Outgoing:
         self._count()
 
     def hand(self, size: int) -> None:
-        """Count a message of this size, which was made at once and given to the transport."""
+        """Count a message of this size that was given to the transport at once."""
         if size > STEP_BYTES:
             self._handed += size
             self._count()

@@ -74,10 +74,10 @@ def is_worth(content_type: str) -> bool:
 
 
 def coding_for(response: Response | ResponseHead, choice: Choice, size: int) -> str | None:
-    """The coding of a response; `IDENTITY`: unpacked, but it would be packed for another client.
+    """The coding of a response; `IDENTITY`: it is sent unpacked to this client, but might be packed for another.
 
     Args:
-        response: Its headers count.
+        response: The response, whose headers decide.
         choice: The coding that the client prefers.
         size: Bytes of the body; of a stream, `LEAST_BYTES`.
 
@@ -158,7 +158,7 @@ class Packer:
         return self._stream.compress(data)
 
     def flush(self) -> bytes:
-        """The bytes that make all readable that was packed before."""
+        """The bytes that let the client read everything that was packed before."""
         return self._stream.flush(self._flush)
 
     def end(self) -> bytes:

@@ -40,11 +40,11 @@ class Plain(NamedTuple):
     Attributes:
         size: Bytes of the head, with its empty line.
         whole: Bytes of the whole request.
-        alike: The prepared request that answers it.
+        alike: The prepared request by which the request is answered.
         headers: The headers to be added to the response.
         head: The head for the handler.
         choice: The coding of the response.
-        is_traced: Whether the same head means another span the next time.
+        is_traced: Whether the head belongs to a trace, so that its result must not be cached.
     """
 
     size: int

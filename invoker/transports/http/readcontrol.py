@@ -47,7 +47,7 @@ class ReadControl:
         """Read no more for now.
 
         Args:
-            takes_rest: Whether the rest may be read once the peer has half-closed; it is counted then.
+            takes_rest: Whether the remaining bytes may be read once the peer has half-closed; they are counted then.
         """
         if not (self.is_shut or self._reads_rest or self._transport.is_closing()):
             self.is_shut, self._takes_rest = True, takes_rest
@@ -70,7 +70,7 @@ class ReadControl:
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         self._shut_s = loop.time()
-        if self._timer is None:  # a timer that still runs from the last time is enough
+        if self._timer is None:  # a timer that still runs from the last `shut` is enough
             self._timer = loop.call_later(_LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -33,7 +33,7 @@ class BodySource(Protocol):
     peer: str
 
     def ask(self) -> None:
-        """The request waits for more of its body."""
+        """Read more of the body, because the request waits for it."""
 
     def answered(self, request: Request, response: Response) -> None:
         """Send the response of a request with a listener."""
@@ -42,7 +42,7 @@ class BodySource(Protocol):
         """Send the head of a streamed response."""
 
     def streamed(self, data: bytes | Iterator[bytes]) -> bool:
-        """A piece of its body; returns whether the client takes more at once."""
+        """Write a piece of the streamed body; returns whether the client takes more at once."""
 
     def ended(self, *, is_whole: bool) -> None:
         """End the body of a streamed response; if it is not whole, the client must notice it."""
@@ -59,13 +59,13 @@ class Request(Exchange):
 
     Args:
         head: The head of the request.
-        bringer: Brings its body.
+        bringer: The connection that brings the body.
         settings: Limits.
         memory: Counts the body.
         packed: How the body is packed.
 
     Attributes:
-        meaning: Its head, as the connection understands it.
+        meaning: The result of parsing the head.
         is_whole: Whether all of the body has come.
         task: The task that answers it, if a task reads its body.
         unread: Bytes of the body that are not yet asked for.
@@ -110,7 +110,10 @@ class Request(Exchange):
             self._wake()
 
     def leave(self) -> None:
-        """Notify the reader of the body that the client has left; without a reader, cancel the task (R-154, G-013)."""
+        """Notify the reader of the body that the client has left.
+
+        If no reader waits, cancel the task (R-154, G-013).
+        """
         self.is_gone = True
         self.peer.got(LEFT)
         self.has_room()
@@ -159,7 +162,7 @@ class Request(Exchange):
             and len(response.body) < LEAST_BYTES
             and not (response.pieces or self.choice.is_forced)
         ):
-            self._source.answered(self, response)  # it is too short to be packed, or to be counted
+            self._source.answered(self, response)  # the response is too short to be packed or counted
             return
         self.count(size_of(response))
         at_once = ready(response, self.choice, self.head)
@@ -255,7 +258,7 @@ class Request(Exchange):
             self._source.ask()
 
     def _unpack(self, listener: Listener, unpacker: Unpacker) -> bool:
-        """Give the listener the unpacked bytes; returns whether no more can be done now."""
+        """Give the listener the unpacked bytes; returns whether nothing more can be unpacked now."""
         try:
             for _ in range(STEPS):
                 if self._is_answered or self._is_held:
@@ -277,7 +280,7 @@ class Request(Exchange):
         except InvocationError as error:
             listener.fail(error)
             return False
-        # A few bytes may become very many, so others have a turn.
+        # A few bytes may become very many, so other tasks have a turn.
         self._stop_timing()
         if not self._is_turning:
             self._is_turning = True

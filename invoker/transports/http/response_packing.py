@@ -29,7 +29,9 @@ _RETRY: Final = ("Retry-After", "1")
 
 
 def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = AT_ONCE_BYTES) -> Response | None:
-    """A whole response in the form that is sent; None if packing takes so long that it is better done in a thread.
+    """A whole response in the form that is sent.
+
+    None if packing takes too long for the loop and should be done in a thread.
 
     Args:
         response: The response as a handler has made it.
@@ -49,7 +51,7 @@ def ready(response: Response, choice: Choice, head: RequestHead, *, most: int = 
 
 
 def _with_time(response: Response) -> Response:
-    """A refusal after which the client may try again, with the time to wait."""
+    """Add the header Retry-After to a refusal after which the client may try again."""
     if any(name.lower() == "retry-after" for name, _ in response.headers):
         return response
     return msgspec.structs.replace(response, headers=(*response.headers, _RETRY))

@@ -63,7 +63,7 @@ class SocketConnection(asyncio.Protocol):
 
     Attributes:
         is_gone: Whether the peer will get nothing any more.
-        headers: None are sent behind the handshake.
+        headers: Not used, since no headers are sent after the handshake.
     """
 
     _listener: Listener
@@ -79,9 +79,9 @@ class SocketConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
-        self._code = self._out_bytes = 0  # a code that we found, and not the conversation
-        self._farewell: tuple[int, str] | None = None  # it is sent behind long messages
-        self._is_over = False  # the conversation
+        self._code = self._out_bytes = 0  # `_code`: the code of a fault that this transport found
+        self._farewell: tuple[int, str] | None = None  # sent after long messages
+        self._is_over = False  # whether the conversation is over
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
         self._is_held = self._will_take = False  # the conversation is paused; reading continues in a later turn
         self._out: list[bytes] = []
@@ -117,7 +117,7 @@ class SocketConnection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def eof_received(self) -> bool:
-        """Note that the peer sends no more: it has left; frames that it does not take soon are dropped."""
+        """Note that the peer sends no more: it has left. Frames that it does not take soon are dropped."""
         self._alarm.set(self._settings.write_s, self._not_taken)
         self._leave()
         return False
@@ -134,7 +134,7 @@ class SocketConnection(asyncio.Protocol):
         self._conversation.over()
 
     def pause_writing(self) -> None:
-        """Limit the time in which a slow peer must take more."""
+        """Start the time within which a slow peer must take more bytes."""
         self._is_full = True
         self._alarm.set(self._settings.write_s, self._not_taken)
 
@@ -163,7 +163,7 @@ class SocketConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection now, without a close frame."""
-        if self.fileno() >= 0:  # asyncio 3.11 fails at an abort behind a close that had to wait for its last writes
+        if self.fileno() >= 0:  # asyncio 3.11 fails if `abort` follows a `close` that waits for its last writes
             self._transport.abort()
 
     cut = abort
@@ -294,7 +294,7 @@ class SocketConnection(asyncio.Protocol):
             self._has_closed = True
             self.peer.got(frame.code)
             if not self._is_closing:
-                self._leave()  # before anything is written, so that nothing follows our close frame
+                self._leave()  # set before anything is written, so that nothing follows our close frame
                 self._say_close(frame.code, "")
             self._end()
 
@@ -337,7 +337,7 @@ class SocketConnection(asyncio.Protocol):
         self._long.taken()
         if not self._long:
             return
-        if (part := self._long.next()) is not None:  # others have a turn before the next one
+        if (part := self._long.next()) is not None:  # other tasks have a turn before the next message
             self._transport.write(part)
             self._flush_soon()
             return
@@ -392,7 +392,7 @@ class SocketConnection(asyncio.Protocol):
                 self._listener.gone()
 
     def _end(self) -> None:
-        """Close once everything is written, which the peer may delay, but not for ever."""
+        """Close once everything is written. The peer may delay that, but not for ever."""
         if not self._is_lost:
             self._alarm.set(self._settings.write_s, self._not_taken)
             self._transport.close()

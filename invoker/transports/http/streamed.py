@@ -35,7 +35,7 @@ class StreamingSession(CallSession, Protocol):
         has_begun: Whether the head of a streamed response was sent.
         is_told: Whether the session has sent how the response ends.
         held: Bytes of the body that it keeps.
-        cuts: Whether a response that has begun and fails must look incomplete.
+        cuts: Whether a response that fails after it has begun must look incomplete to the client.
     """
 
     @property
@@ -51,7 +51,7 @@ class StreamingSession(CallSession, Protocol):
         """The response for an ending before anything was sent."""
 
     def farewell(self, error: InvocationError) -> bytes:
-        """The last bytes of a response that has begun, for an ending of which the session is not notified."""
+        """The last bytes of a response that has begun, when its conversation ends without notice to the session."""
 
 
 class Streamed:
@@ -63,8 +63,8 @@ class Streamed:
         driver: Runs the function.
         streams_in: Whether the body is fed as it comes; otherwise the session keeps it until its end.
         has_beats: Whether the session wants regular `Elapsed` events.
-        settle_s: How long the end of a body over HTTP/2 is doubted, where the function acts on it: some clients end a
-            stream just before they reset it (R-109).
+        settle_s: How long to wait before the end of a body over HTTP/2 is believed, if the function acts on that end:
+            some clients end a stream just before they reset it (R-109).
         deadline: The deadline on the clock of ``time.monotonic``, or None.
     """
 
@@ -81,7 +81,7 @@ class Streamed:
     ) -> None:
         exchange.is_stream = streams_in
         self._has_beats = has_beats
-        self._is_whole = not streams_in  # the exchange counts it
+        self._is_whole = not streams_in  # the exchange counts the body
         self._exchange = exchange
         self._session = session
         self._settle_s = settle_s if exchange.head.http_version == "2" else 0.0
@@ -90,7 +90,7 @@ class Streamed:
         # An item has at least a byte, so one piece never brings more items than an invocation may hold.
         self._piece_bytes = max(1, min(_MOST_BYTES, limits.hard_frames - limits.high_frames))
         self._held = b""  # bytes of the body, until the reactor wants more
-        self._at = 0  # where it goes on
+        self._at = 0  # where in these bytes to continue
         self._held_end = False
         self._timers: list[asyncio.TimerHandle] = []
         self._written_s = 0.0
@@ -168,9 +168,9 @@ class Streamed:
     # The wire of the reactor.
 
     def accepted(self) -> None:
-        """The function runs: the head is sent after a moment, and heartbeats now and then."""
+        """Note that the function runs: the head is sent after a moment, and heartbeats follow regularly."""
         if self._has_beats:
-            self._loop.call_soon(self._wind)  # most are over by then, and a timer costs more
+            self._loop.call_soon(self._wind)  # most requests are over by then, and a timer costs more
 
     def _wind(self) -> None:
         if not self._is_over:

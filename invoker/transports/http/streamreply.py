@@ -51,7 +51,7 @@ class ConnectionOps(Protocol):
     """The actions of the transport on the connections of its replies.
 
     Attributes:
-        is_serving: Whether the leading thread has requests before it, and should have the interpreter soon.
+        is_serving: Whether the leading thread has requests to serve, and should get the interpreter soon.
         write_s: How long a client may take none of the written bytes.
     """
 
@@ -72,7 +72,7 @@ class ConnectionOps(Protocol):
 
 
 class StreamReply:
-    """One reply, made in the thread that answers; the sweeper watches it while items are held.
+    """One reply, made in the thread that answers. The sweeper watches it while items are held.
 
     Args:
         way: The transport's actions on its connections.
@@ -83,7 +83,7 @@ class StreamReply:
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 
     Attributes:
-        held: The unwritten bytes; a new list each time.
+        held: The unwritten bytes; each write replaces the list by a new one.
         invocation: Is shown as blocked while the client takes too little; None before its first item.
         is_over: Whether the response is over.
         is_swept: Whether the sweeper watches the held items.
@@ -129,7 +129,7 @@ class StreamReply:
     # The conversation calls these.
 
     def await_end(self) -> None:
-        """Return: the body has the length that its head gave."""
+        """Return at once, since the head has given the length of the body and all of it has come."""
 
     def is_gone(self) -> bool:
         """Whether the function's values are no longer needed: the client has left, or its response is over."""
@@ -146,7 +146,7 @@ class StreamReply:
         return self._is_lost
 
     def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:
-        """Write frames although the function is still busy; a whole response its own thread writes when it is back."""
+        """Write frames while the function is still busy. A whole response is left to the function's own thread."""
         if may_wait:
             parts = frames.pop().parts if frames and type(frames[-1]) is BodyParts else ()
             self._go_on(frames)
@@ -193,13 +193,13 @@ class StreamReply:
         elif is_clean:
             self._ops.write_last(self._connection, last)
         else:
-            self._connection.shut()  # a normal end would look like the end of the stream
+            self._connection.shut()  # a normal end of the connection would look like the end of the stream
             self._ops.end(self._connection)
 
-    # The thread of the conversation, once the function is over.
+    # These methods run in the conversation's thread, after the function has returned.
 
     def finish(self, frames: Sequence[Any], close: Close, turn: Turn) -> None:
-        """Write the rest, and the end."""
+        """Write the unwritten bytes, and the end of the response."""
         last, response = b"", None
         with self.lock:
             if self.is_over:
@@ -225,7 +225,7 @@ class StreamReply:
         self.peer.got(response.status)
         self._ops.write(self._connection, self._plain, packed(response, self._plain, turn))
 
-    # The sweeper, with the lock held.
+    # The sweeper calls this, with the lock held.
 
     def flush(self) -> None:
         """Write the held items, if the client has taken all earlier bytes."""
@@ -292,7 +292,7 @@ class StreamReply:
             self._driver.sweeper.gate.leave(self._ticket)
 
     def __len__(self) -> int:
-        """How often items were sent or held, by which the gate sees that the function does not block."""
+        """How often items were sent or held; a change shows the gate that the function does not block."""
         return self.moves
 
     def _wait(self) -> None:
@@ -329,7 +329,7 @@ class StreamReply:
                     return
 
     def _refusal(self, frames: list[Any], close: Close | None) -> Response | None:
-        """The whole response that must be written by another thread than the function's."""
+        """The whole response that another thread than the function's must write."""
         if self._has_begun or threading.get_ident() == self._thread:
             return None
         if frames:

@@ -48,8 +48,8 @@ class HttpTransport:
         tls: Settings of TLS; None serves plain text.
         settings: Limits in bytes and time.
         share_port: Whether other processes may bind the same port.
-        sockets: Gives what serves the WebSockets of a path; None: there is none.
-        unix: Path of a Unix socket that serves the same; empty: there is none.
+        sockets: Gives the handler that serves the WebSockets of a path; None: there is none.
+        unix: Path of a Unix socket on which the same services are served; empty: there is none.
         unix_mode: Permissions of its file, in octal.
 
     Attributes:
@@ -138,11 +138,14 @@ class HttpTransport:
             self.leader.evict()
 
     def _evict(self) -> bool:
-        """End a connection without a request. The leader's come last, since they may be new, and read at once."""
+        """End a connection without a request.
+
+        Those of the leader are tried last, since they may be new and are read at once.
+        """
         return self.connections.evict() or (self.leader is not None and self.leader.evict(NEW_S))
 
     def leave(self) -> None:
-        """Accept no more; End HTTP/1 connections after their next response, which announces it."""
+        """Accept no more connections. Those of HTTP/1 end after their next response, which announces it."""
         self.app.is_leaving = True
         for one in self._acceptors:
             one.close()
@@ -178,7 +181,7 @@ class HttpTransport:
         return Http1(self.app, self.connections, self._hand_over, early)
 
     def _hand_over(self, transport: asyncio.Transport, data: bytes) -> None:
-        from invoker.transports.http.h2 import Http2  # takes its time, and most processes need it never
+        from invoker.transports.http.h2 import Http2  # the import takes long, and most processes never need it
 
         protocol = Http2(self.app, self.connections, self._heads)
         transport.set_protocol(protocol)

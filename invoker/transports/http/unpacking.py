@@ -116,12 +116,12 @@ class _Stage:
         self._member: _Member | None = None
         self._data = b""
         self._at = 0
-        self._is_full = False  # the last piece was as large as may be, so more may be held back
+        self._is_full = False  # the last piece had the largest allowed size, so more bytes may be waiting
         self.members = 0
 
     @property
     def is_hungry(self) -> bool:
-        """Whether there is nothing to do without more input."""
+        """Whether it needs more input to continue."""
         return self._at >= len(self._data) and not self._is_full
 
     def feed(self, data: bytes) -> None:

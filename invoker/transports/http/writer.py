@@ -45,7 +45,7 @@ class Writer:
     Args:
         transport: The transport of the connection.
         alarm: The alarm of the connection; it rings when the client does not take the written bytes.
-        write_s: How long that may take.
+        write_s: How long the client may take for the written bytes.
         abort: Ends the connection.
         written: Called when all of a response is written.
         has_room: Called when more of a streamed one may be written, if the client takes enough.
@@ -80,7 +80,7 @@ class Writer:
         self._is_due = False
         self._is_chunked = self._is_mute = self._is_ending = False
         self._packer: Packer | None = None
-        self._queue: deque[memoryview] = deque()  # what is not packed yet
+        self._queue: deque[memoryview] = deque()  # the pieces that are not packed yet
         self._long: deque[Iterator[bytes]] = deque()  # what is not made yet
         self._is_making = False  # whether a thread is making a part of it
 
@@ -116,7 +116,7 @@ class Writer:
     def pump(self) -> None:
         """Write the next part, as long as the client takes them."""
         if self._packer is not None or self._long or self._is_making:
-            return  # pieces remain to be packed, or to be made
+            return  # some pieces are still to be packed or made
         while not self.is_full:
             part = next(self._parts, None)
             if part is None:
@@ -165,7 +165,7 @@ class Writer:
         return not (self.is_full or self._size >= _MOST_HELD or self._long or self._is_making)
 
     def end(self) -> None:
-        """End a streamed response, which is complete, behind what still waits."""
+        """End a streamed response, which is complete, after the bytes that still wait."""
         if self._has_more:
             self._is_ending = True
         elif self._packer is not None:
@@ -268,7 +268,7 @@ class Writer:
             self._has_room()
 
     def _taken(self) -> None:
-        """Release the count of long pieces, since the client has taken all of them, or never will."""
+        """Release the count of long pieces, since the client has taken all of them, or will never take the rest."""
         if self._request is not None and self._request.untaken is not None:
             self._request.untaken.take()
 

@@ -40,7 +40,7 @@ class _Clock:
         now = int(time.time())
         if now != second:
             line = f"date: {formatdate(now, usegmt=True)}\r\n".encode()
-            self._now = (now, line)  # one assignment, as threads may do it at the same time
+            self._now = (now, line)  # only one assignment, since several threads may do this at the same time
         return line
 
 
@@ -55,8 +55,8 @@ def response_bytes(
     Args:
         response: The response.
         is_head: Whether the request was a HEAD, so that nothing but the head is written.
-        close: Whether the connection ends behind it.
-        headers: The headers to be added; they win over those of the response.
+        close: Whether the connection ends after the response.
+        headers: The headers to be added; they replace those of the response with the same name.
     """
     body = b"".join((response.body, *response.pieces)) if response.pieces else response.body
     head = head_bytes(response, len(body), close=close, headers=headers)
@@ -94,7 +94,7 @@ def response_fields(
         status: The status.
         own: The headers of the response.
         size: The length of the body; None: it is not known yet.
-        headers: The headers to be added; they win over those of the response.
+        headers: The headers to be added; they replace those of the response with the same name.
     """
     fields = [(b":status", b"%d" % status), *fields_of(own, (*headers, *ALWAYS))]
     if size is not None and status not in BODILESS:
@@ -141,7 +141,7 @@ def parts_of(response: Response) -> Iterator[bytes]:
             yield bytes(view[at : at + PIECE_BYTES])
     last = [bytes(small)]
     del small
-    yield last.pop()  # else this would keep copies until the client has taken the part
+    yield last.pop()  # otherwise this generator would keep copies until the client has taken the part
 
 
 def _lines_of(status: int, own: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]) -> bytes:

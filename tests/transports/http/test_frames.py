@@ -127,7 +127,7 @@ def test_a_close_frame_has_a_code_and_a_reason_or_neither() -> None:
         (frame(0x81, bytes(125), wide=8), 1002, "more bytes than are needed"),
         (frame(0x81, bytes(0xFFFF), wide=8), 1002, "more bytes than are needed"),
         (b"\x82\xff" + (1 << 63).to_bytes(8) + MASK, 1002, "highest bit"),
-        (frame(0x88, b"\x03"), 1002, "half a code"),
+        (frame(0x88, b"\x03"), 1002, "half of a code"),
         (frame(0x88, b"\x03\xe8\xff"), 1007, "UTF-8"),
         (frame(0x81, b"\xff"), 1007, "UTF-8"),
         (frame(0x81, b"\xed\xa0\x80"), 1007, "UTF-8"),  # a surrogate

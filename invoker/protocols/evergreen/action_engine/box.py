@@ -28,7 +28,7 @@ _ARRAYS = frozenset({0xDC, 0xDD})
 
 
 class WireError(ValueError):
-    """Bytes that do not follow the layout."""
+    """The bytes do not follow the layout of a message."""
 
 
 class Box:
@@ -36,7 +36,8 @@ class Box:
 
     Args:
         data: The bytes in the box.
-        left: How many more items its message may have, one number for all of its boxes; None: this is the outermost.
+        left: How many more items the message may have, a number that all boxes of the message share; None: this is the
+            outermost box.
     """
 
     __slots__ = ("_at", "_data", "_end", "_left")

@@ -44,7 +44,7 @@ def chunk_of(message: Message[bytes]) -> Chunk:
     """The chunk that the peer gets for a value of a function's output."""
     media_type = message.media_type or BYTES
     if ";" in media_type:
-        # Peers compare media types as strings, and have none with a charset.
+        # Peers compare media types as strings, and know none with a charset.
         essence, _, _ = media_type.partition(";")
         if media_type.replace(" ", "").lower().endswith(_DEFAULT_CHARSET):
             media_type = essence.strip()

@@ -40,7 +40,7 @@ class Node:
         self._first = self._given = 0
 
     def put(self, fragment: Fragment) -> None:
-        """Take one fragment. It is dropped if its place is taken, or is beyond the end."""
+        """Take one fragment. It is dropped if there is already one with its number, or if it is beyond the end."""
         seq, content = fragment.seq, fragment.content
         if seq is None or seq < 0:
             seq = self._given
@@ -59,14 +59,14 @@ class Node:
         return self._items.get(seq)
 
     def has_ended_at(self, seq: int) -> bool:
-        """Whether there is no item at this place, and never will be."""
+        """Whether there is no item at this place, and none can come."""
         return self.length is not None and seq >= self.length
 
     def attach(self, reader: Reader) -> None:
         """Let an input read from the beginning.
 
         Raises:
-            StatusError: The node was already read by others, and was not kept.
+            StatusError: Other inputs have already read the node, so its items were dropped.
         """
         if self._first:
             text = (
@@ -103,7 +103,7 @@ class Reader:
         index: The index of its input.
         node: The node that is read.
         seq: The place of the next item.
-        credit: Items that may still be fed before the function must have taken some.
+        credit: How many items may be fed before the function has to take some.
         is_ended: Whether the function was notified of the end.
     """
 

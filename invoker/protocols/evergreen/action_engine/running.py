@@ -80,7 +80,7 @@ def refusal(action: Action, error: InvocationError) -> bytes:
 
 
 def listing(action: Action, objects: list[bytes]) -> bytes:
-    """The whole answer to an action that lists the actions: an item for each JSON object."""
+    """All messages that answer an action which lists the actions: an item for each JSON object."""
     id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]
     answer = Running(action.id, {0: id}, [])
     items = [answer.item(0, Chunk(one, metadata=_JSON)) for one in objects]

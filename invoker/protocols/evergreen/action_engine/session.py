@@ -68,8 +68,8 @@ class ActionEngineSession:
         settings: Limits.
 
     Attributes:
-        headers: None are sent.
-        stalled: Inputs that were not fed all there is.
+        headers: Not used, since no headers are sent.
+        stalled: Inputs that were not yet fed all items that have come.
         hears_waits: Whether the driver should report which inputs are waited for.
         is_full: Whether the driver should read no more.
         last_frame: The last frame before a normal end: our own half-close.
@@ -95,7 +95,7 @@ class ActionEngineSession:
         """The bytes that its nodes store."""
         return self._store.size
 
-    # What the peer says.
+    # Messages of the peer.
 
     def receive(self, frame: bytes | str) -> Iterable[Step]:
         """Translate one message.
@@ -135,7 +135,7 @@ class ActionEngineSession:
 
     def _accept(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
         if any(one.id == action.id for one in self._running.values()):
-            # its outputs and its status would have the ids of the running action's
+            # its outputs and its status would have the same ids as those of the running action
             raise ProtocolViolation(f"an action with the id {action.id!a} is running; give each its own")
         self._store.check_names(action)
         if self._table.lists(action.name):
@@ -223,7 +223,7 @@ class ActionEngineSession:
         else:
             self._starving.add(place)
 
-    # What happens to actions.
+    # Events of actions.
 
     def deliver(self, event: Event) -> Iterable[Step]:
         """Translate an event of an invocation."""
@@ -272,7 +272,7 @@ class ActionEngineSession:
             steps.append(Close())
 
     def _tell(self, fragments: tuple[Fragment, ...], steps: list[Step]) -> None:
-        """Send fragments of outputs, and give them to the actions here that read them."""
+        """Send fragments of outputs, and give them to the actions of this session that read them."""
         steps.append(Send(encode(fragments)))
         for fragment in fragments:
             for reader in self._store.made_here(fragment):

@@ -13,13 +13,13 @@ class ActionEngineSettings:
     Attributes:
         actions: Action name -> name of the function in the catalogue, besides the functions' own names.
         inputs: Alias of an input -> name of the parameter.
-        session_bytes: Bytes that a session may hold and no function has taken yet; one more ends it.
+        session_bytes: Bytes that a session may hold that no function has taken yet; one more byte ends the session.
         high_bytes: When this many bytes are held for functions that are behind, nothing more is read from the peer.
         nodes: How many nodes a session may know at once.
         actions_running: How many actions of one session may run at once; one more is refused.
         name_bytes: Longest id or name, in UTF-8.
-        item_bytes: The most bytes of one item of an output; their clients give up a connection that brings a message
-            above 16 MiB.
+        item_bytes: The most bytes of one item of an output; clients of action-engine close a connection that brings a
+            message above 16 MiB.
         window: Messages that an input is fed ahead of its function.
     """
 

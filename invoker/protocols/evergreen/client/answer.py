@@ -16,7 +16,7 @@ class Answer:
 
     Attributes:
         action: Its name.
-        inputs: The nodes that stand for the inputs, by name, to be used again.
+        inputs: The nodes of the inputs, by name; they can be used again.
         outputs: The outputs by name.
     """
 

@@ -252,7 +252,7 @@ class Cursor:
         """The next part; None when it has not come yet.
 
         Raises:
-            BadNode: A node includes itself, or was released.
+            BadNode: A node includes itself, or was released before.
         """
         nodes = self._arrivals
         while self._path:

@@ -35,7 +35,7 @@ class Inbox:
 
     Args:
         target: Where the session goes, for texts of errors.
-        held_bytes: The limit.
+        held_bytes: The most bytes that may be held.
 
     Attributes:
         arrivals: The nodes.
@@ -76,7 +76,7 @@ class Inbox:
         return True
 
     def finish(self, root: str) -> None:
-        """Stop reading an output, at its end or before; the reader has dropped the rest."""
+        """Stop reading an output, at its end or before. The reader has already dropped the unread nodes."""
         self._reading.discard(root)
         self._go_on.set()
 
@@ -102,7 +102,7 @@ class Inbox:
 
         Raises:
             BadNode: The message breaks a rule of the protocol.
-            CallFailed: More is held than may be.
+            CallFailed: The inbox holds more bytes than it may.
         """
         for fragment in message.node_fragments:
             self.arrivals.receive(fragment)
@@ -113,7 +113,10 @@ class Inbox:
             raise CallFailed(Status.RESOURCE_EXHAUSTED, text)
 
     def lift(self) -> None:
-        """Continue to read without a limit, since the server takes no more: only reading shows how it has ended."""
+        """Continue to read without a limit.
+
+        The server takes no more messages, and only reading shows how it has ended.
+        """
         self._is_lifted = True
         self._go_on.set()
 

@@ -43,7 +43,9 @@ class Ref:
 
 
 def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, str]:
-    """Bytes and media type of a value: ``str`` is text, bytes-like are bytes, all else is JSON unless a type is given.
+    """The bytes and the media type of a value.
+
+    ``str`` is text, bytes-like are bytes, anything else is JSON unless a type is given.
 
     Raises:
         NotAcceptable: There is no codec for the media type.
@@ -65,8 +67,8 @@ def decode(payload: bytes, media_type: str, registry: Registry) -> Any:
     """The value of a whole leaf: text is ``str``, a type without a codec stays bytes.
 
     Raises:
-        DecodeError: The type has a codec, which refused the payload.
-        UnicodeDecodeError: Text is not in its charset.
+        DecodeError: The codec of the type refused the payload.
+        UnicodeDecodeError: The text is not valid in its charset.
     """
     if is_text(media_type):
         return payload.decode(charset_of(media_type))
@@ -96,7 +98,7 @@ def is_bytes(media_type: str, registry: Registry) -> bool:
 
 
 def charset_of(media_type: str) -> str:
-    """The charset of a text type; UTF-8 where there is none that Python knows."""
+    """The charset of a text type; UTF-8 if there is none, or Python does not know it."""
     try:
         return codecs.lookup(parse(media_type).charset or "utf-8").name
     except (LookupError, ValueError):

@@ -36,7 +36,7 @@ class Node:
     """A node of a session, to be used as an input, or within one, any number of times; only its id travels then.
 
     Attributes:
-        id: In its session.
+        id: The id of the node in its session.
         session: The only session that has this node.
     """
 
@@ -86,7 +86,7 @@ class LeafNode(Node):
 
 
 class TreeNode(Node):
-    """An interior node to which children are added as they come up.
+    """An interior node to which children are added one by one.
 
     Args:
         make: Makes the node of a value, and the messages that send it.

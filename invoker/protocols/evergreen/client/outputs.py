@@ -126,7 +126,7 @@ class Messages(AsyncIterator[Message[Any]]):
 
 
 class Pieces(AsyncIterator[Any]):
-    """The pieces of an output, as early as their media type allows; no piece is empty, and markers are left out."""
+    """The pieces of an output, as soon as its media type allows. No piece is empty, and markers are left out."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading

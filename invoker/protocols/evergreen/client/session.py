@@ -52,13 +52,13 @@ class EvergreenSession:
         target: ``host:port``, or any name that gRPC understands.
         extensions: The extensions to ask for (E-118): drop, ttl, partial-failures, cancel, accept, discovery.
             `extensions` says which of them the server accepted.
-        tls: How to secure the connection; None: plain text.
+        tls: The TLS settings of the connection; None: plain text.
         metadata: gRPC metadata of the session.
         registry: Codecs for values; None: the built-in ones.
-        timeout_s: The session ends with DEADLINE_EXCEEDED after so many seconds; None: never.
+        timeout_s: The session ends with DEADLINE_EXCEEDED after this many seconds; None: never.
         connect_timeout_s: How long to wait for a connection, and for the server's answer about extensions.
-        held_bytes: When so much is unread the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB, reading of
-            the call pauses unless a reader waits for an item that has not come.
+        held_bytes: When this many bytes are unread, the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB,
+            reading of the call pauses unless a reader waits for an item that has not come.
 
     All methods belong to one event loop.
     """
@@ -167,7 +167,7 @@ class EvergreenSession:
             outputs: The names of the wanted outputs; none: the action runs only for its effect.
             configs: Protobuf messages, or dicts (sent as ``google.protobuf.Struct``).
             accept: Media types that an output may have, by its name, best first (extension ``accept``).
-            target: The target that shall run it, where the server has several.
+            target: The target that should run the action, if the server has several.
 
         Raises:
             TypeError: A value that cannot be an input.
@@ -272,7 +272,10 @@ class EvergreenSession:
         self._call.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
 
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
-        """Handle an error of an iterator: its node never ends, so its action is cancelled, or the session fails."""
+        """Handle an error of an iterator.
+
+        Its node will never end, so its action is cancelled, or else the session fails.
+        """
         failure = CallFailed(Status.CANCELLED, f"an input raised {type(error).__name__}: {error}")
         failure.__cause__ = error
         if outputs and "cancel" in self.extensions:

@@ -38,7 +38,7 @@ class Streams:
             task.add_done_callback(self._running.pop)
 
     def is_own(self, task: asyncio.Task[Any] | None) -> bool:
-        """Whether a task feeds an input, so that only the server waits for it."""
+        """Whether ``task`` is one of the tasks that feed inputs."""
         return task in self._running
 
     async def finish(self) -> None:

@@ -24,7 +24,7 @@ class Talk:
         action: Its name.
         input_: The name of the input that takes the conversation.
         output: The name of the output that gives the answer.
-        config: Sent with each turn.
+        config: The configuration that is sent with each turn.
         system: The system message, sent before the first turn.
     """
 

@@ -40,8 +40,8 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         api_key: Sent with each conversation, if it is not empty.
-        tls: How to secure the connection; None: plain text.
-        download_tls: How to secure downloads; None: the authorities of this machine are trusted.
+        tls: The TLS settings of the connection; None: plain text.
+        download_tls: The TLS settings of downloads; None: the authorities of this machine are trusted.
         attestation: A measurement that the server may want, opaque.
         client_version: The client version of the program.
         session_timeout_s: How long one conversation may take, waiting for a round included.
@@ -51,7 +51,7 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
         cache: A folder for downloads; None: they are kept in memory.
         pickle_key: The key of plans that bring their function; None: such plans are refused.
         secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
-        seed: The seed of the times at which the device comes; None: another one each time.
+        seed: The seed of the times at which the device checks in; None: a random seed.
         now: The clock of retry windows and of the cache, in seconds.
         sleep: Waits for windows.
     """
@@ -83,13 +83,14 @@ class FederatedClient:
             takes a `Checkpoint` and an iterator of examples, and parameters of the plan by their names; it returns an
             `Update`, or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
         examples: Makes an iterator of this device's examples.
-        options: All the rest.
+        options: The other options.
         runner: Runs plans instead of ``functions`` and ``examples``, which are not needed then.
-        should_abort: Asked several times a second; when it says yes the device stops within a second, in any state.
+        should_abort: Called several times a second; when it returns True, the device stops within a second, in any
+            state.
         tell: Called with each event: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
 
     Attributes:
-        retry: When to come again; None: at once.
+        retry: When to check in again; None: at once.
 
     All methods belong to one event loop.
     """
@@ -153,7 +154,7 @@ class FederatedClient:
         """Take part again and again, each time in the window that the last conversation has given.
 
         Args:
-            times: How often; 0: until `should_abort` says yes.
+            times: How many times; 0: until `should_abort` returns True.
         """
         count = 0
         while not self._should_abort():

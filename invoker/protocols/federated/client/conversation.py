@@ -42,7 +42,7 @@ class Means(msgspec.Struct, frozen=True):
         downloads: Fetches plans and checkpoints.
         plan_timeout_s: How long a plan may run (F-077).
         pickle_key: The pickle key of plans that bring code; None: they are refused.
-        should_abort: Asked several times a second, whether the device has to stop.
+        should_abort: Called several times a second; returns whether the device has to stop.
         tell: Called with each event that a user may want to see.
     """
 
@@ -104,7 +104,7 @@ class Conversation:
         self._session.ended(Status.CANCELLED, "the conversation was left")
 
     async def _frames(self) -> AsyncGenerator[bytes, None]:
-        """The frames that the session sends; their end is the half-close."""
+        """The frames that the session sends. When they end, the call half-closes."""
         while True:
             self._news.clear()
             for frame in self._session.drain():

@@ -19,10 +19,10 @@ class Hello(msgspec.Struct, frozen=True):
 
     Attributes:
         population: The population whose tasks it runs.
-        retry_token: From the window in which it comes; empty: none.
+        retry_token: The token of the retry window in which the device checks in; empty: none.
         attestation: A measurement, opaque.
         client_version: The version of its program.
-        has_secagg: The device can take part in secure aggregation.
+        has_secagg: Whether the device can take part in secure aggregation.
     """
 
     population: str
@@ -96,12 +96,13 @@ class Attempt(msgspec.Struct, frozen=True):
     """How one conversation ended.
 
     Attributes:
-        end: ``reported``; ``failed``: the plan failed, which is reported or, under secure aggregation, not sent;
-            ``rejected``; ``ineligible``: for no task; ``aborted``: by `should_abort`; ``lost``: by ``status``.
-        retry: When to come again.
+        end: ``reported``; ``failed``: the plan failed (the server learns this unless secure aggregation is used);
+            ``rejected``; ``ineligible``: the device is eligible for no task; ``aborted``: `should_abort` returned True;
+            ``lost``: the conversation ended with ``status``.
+        retry: When to check in again.
         status: OK, or what went wrong.
         detail: What went wrong, in words.
-        task: The task for which the device was accepted; empty: it was not.
+        task: The task for which the device was accepted; empty: none.
         sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
         received: Bytes of all frames that came.
         duration_s: How long the plan ran.
@@ -124,9 +125,10 @@ class Turn(msgspec.Struct, frozen=True):
 
     Attributes:
         messages: The messages to send, in order.
-        is_done: Secure aggregation is done, and the answer to the report comes next.
-        error: Secure aggregation has failed; ``messages`` are still sent, and then the stream is closed.
-        job: Takes long, and gives what to do then. It may run in a thread; nothing else is received before it returns.
+        is_done: Whether secure aggregation is done, so that the answer to the report comes next.
+        error: Why secure aggregation has failed; ``messages`` are still sent, and then the stream is closed.
+        job: Work that takes long, and returns the next turn. It may run in a thread; nothing else is received before it
+            returns.
     """
 
     messages: tuple[secagg_pb.ClientToServerWrapperMessage, ...] = ()

@@ -47,7 +47,7 @@ def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", param
     Args:
         function: Pickled by value by cloudpickle.
         key: Signs the plan; at least 16 bytes.
-        fn: How it is named in logs.
+        fn: The name of the function in logs.
         params: Values for its parameters.
     """
     import cloudpickle

@@ -80,7 +80,7 @@ def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, exampl
     """Call a plain function with a checkpoint, examples, and the plan's parameters.
 
     Raises:
-        ValueError: The function has not given exactly one update.
+        ValueError: The function has given no update, or several.
         Exception: Whatever the function raised.
     """
     return _ran(function(_start_of(function, checkpoint), iter(examples), **plan.params))
@@ -114,7 +114,7 @@ def weights_of(value: Any) -> dict[str, float]:
     """The result of an eligibility plan: a weight for each task by its name (F-078); tasks of weight 0 are left out.
 
     Raises:
-        TypeError: The value is no such dict.
+        TypeError: The value is not such a dict.
         ValueError: A weight is negative, or not finite. A server would take that for a lasting error (F-044).
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
@@ -127,7 +127,7 @@ def weights_of(value: Any) -> dict[str, float]:
 
 
 def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
-    """Examples, until the function's result is no longer wanted."""
+    """Give examples until the function's result is no longer wanted."""
     for one in examples:
         if over.is_set():
             raise StopInvocation
@@ -135,7 +135,7 @@ def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
 
 
 def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:
-    """The checkpoint in the type of the function's first parameter: bytes if it is annotated so."""
+    """The checkpoint in the type of the function's first parameter: bytes if that parameter is annotated with bytes."""
     names = list(inspect.signature(function).parameters)
     wanted = typing.get_type_hints(function).get(names[0]) if names else None
     return checkpoint if wanted is bytes else read_checkpoint(checkpoint, Checkpoint)

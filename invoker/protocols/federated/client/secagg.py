@@ -87,7 +87,8 @@ class SecAggClient:
         # Other devices that take part: first those with keys, then those of them that have sent shares.
         self._peers: set[int] = set()
         self._agreed: dict[int, bytes] = {}
-        # by index, a share of the noise key and one of the key of the own mask; the device's own ones are included
+        # by index of the device: a share of its noise key, and a share of the key of its own mask; this device's shares
+        # of its own keys are included
         self._shares: dict[int, tuple[bytes, bytes]] = {}
 
     def start(self) -> Turn:
@@ -218,7 +219,8 @@ class SecAggClient:
         if len(missing) != len(request.dead_3_client_ids):
             _refuse("a device is named twice as missing")
         if not missing <= self._peers:
-            # F-107: also the device's own number: a server with its noise key and its own mask has its update
+            # F-107: the device's own number is refused, too: a server with the device's noise key and own mask could
+            # compute its update
             _refuse("a device is named as missing that is this one, unknown, or known to be dead")
         self._set_peers(self._peers - missing)
         response = secagg_pb.UnmaskingResponse()

@@ -64,7 +64,7 @@ class DeviceSession:
     Args:
         hello: The identity of the device.
         windows: Takes the retry windows.
-        new_secagg: Makes the client's side of secure aggregation; not asked for if ``hello`` offers none.
+        new_secagg: Makes the client's side of secure aggregation; not called if ``hello`` does not offer it.
         limits: The limits for messages in chunks.
     """
 
@@ -116,16 +116,19 @@ class DeviceSession:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it ended in such a way that the server's status need not be awaited."""
+        """Whether the conversation has failed, so that the server's status need not be awaited."""
         return self._at is _At.ENDED and self._status is not Status.OK
 
     def ended(self, status: Status, detail: str = "") -> None:
-        """The stream has ended with a status; after the end of the conversation this has no effect."""
+        """Note that the stream has ended with a status.
+
+        Once the end of the conversation is decided, this has no effect.
+        """
         if status is Status.OK:
             status, detail = Status.INTERNAL, "the server ended the conversation too early"
         self._lost(status, detail)
 
-    # What the device does.
+    # These methods report what the device has done.
 
     def eligible(self, weights: Mapping[str, float]) -> None:
         """Send the tasks for which the device is eligible; if there are none, half-close without a checkin (F-078)."""
@@ -292,7 +295,7 @@ class DeviceSession:
     def _turned(self, turn: Turn) -> list[Event]:
         for message in turn.messages:
             framed = pb.ClientStreamMessage(secure_aggregation_client_message=message)
-            if message.HasField("masked_input_response"):  # F-093: it shares its frame with the report
+            if message.HasField("masked_input_response"):  # F-093: the masked input is in the same frame as the report
                 framed.MergeFrom(self._reporting(Report(duration_s=self._report.duration_s)))
             self._send(framed)
         if turn.error is not None:

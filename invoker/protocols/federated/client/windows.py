@@ -27,10 +27,10 @@ PERMANENT: Final = frozenset({Status.NOT_FOUND, Status.INVALID_ARGUMENT, Status.
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """When to come again.
+    """When to check in again.
 
     Attributes:
-        at: In seconds of the client's clock.
+        at: The time, in seconds of the client's clock.
         token: The token to send then; empty: none.
     """
 
@@ -38,7 +38,7 @@ class Retry(msgspec.Struct, frozen=True):
     token: str = ""
 
     def in_s(self, now: float) -> float:
-        """The seconds from ``now`` to that time, at least 0: a window without width (F-057)."""
+        """The seconds from ``now`` to that time, at least 0: as for a window without width (F-057)."""
         return max(0.0, self.at - now)
 
 
@@ -62,14 +62,14 @@ class Windows:
         self._rejected = self._drawn(ack.retry_window_if_rejected)
 
     def told(self, window: pb.RetryWindow) -> None:
-        """Keep the window of a rejection or of the answer to a report; it counts only if there was no ack (F-059)."""
+        """Keep the window of a rejection or of the answer to a report. It counts only if there was no ack (F-059)."""
         self._told = self._drawn(window)
 
     def choose(self, status: Status, *, was_accepted: bool) -> Retry:
         """When to check in again after a conversation (F-058).
 
         Args:
-            status: How it ended; OK for a rejection, too.
+            status: The status with which it ended; a rejection ends with OK, too.
             was_accepted: Whether the server accepted the device in a round, however that ended.
         """
         if is_permanent(status):
@@ -89,5 +89,5 @@ class Windows:
 
 
 def is_permanent(status: Status) -> bool:
-    """Whether an early retry is useless."""
+    """Whether a status means that trying again early is useless."""
     return status in PERMANENT

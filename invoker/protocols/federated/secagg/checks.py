@@ -20,7 +20,7 @@ store anything."""
 
 
 def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | None:
-    """F-113, F-114: Check for two compressed points of the curve that no other device has sent."""
+    """F-113, F-114: Check that there are two compressed points of the curve that no other device has sent."""
     for key in (pair.noise_pk, pair.enc_pk):
         if len(key) != POINT_BYTES:
             return f"a public key has {len(key)} bytes; a compressed point of P-256 has {POINT_BYTES}"
@@ -32,7 +32,7 @@ def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | N
 
 
 def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: int) -> str | None:
-    """F-116: Check for one entry for each device, empty only for the sender itself and for dead devices."""
+    """F-116: Check that there is one entry for each device, empty only for the sender itself and for dead devices."""
     if len(shares) != count:
         return f"{len(shares)} shares came; there must be one entry for each of {count} devices"
     for index, share in enumerate(shares):
@@ -48,7 +48,7 @@ def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: in
 def invalid_input(
     vectors: Mapping[str, secagg_pb.MaskedInputVector], wanted: Mapping[str, tuple[int, int]]
 ) -> str | None:
-    """F-118: Check for the vectors of the task, each of its declared size."""
+    """F-118: Check that the vectors are those of the task, each of its declared size."""
     if set(vectors) != set(wanted):
         return f"{len(vectors)} vectors came, and their names are not those of the {len(wanted)} vectors of the task"
     for name, (modulus, length) in wanted.items():

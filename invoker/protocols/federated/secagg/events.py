@@ -61,7 +61,7 @@ class Summed(msgspec.Struct, frozen=True):
     """A round has succeeded.
 
     Attributes:
-        sums: By name, the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
+        sums: For each vector name the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
         clients: How many updates it contains.
     """
 

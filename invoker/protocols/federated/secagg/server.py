@@ -66,7 +66,7 @@ class SecAggServer:
         terms: The terms of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
         size: How many devices take part; they are numbered from 0.
         send: Takes a message for a device.
-        drop: Called when a device is put out, unless it was lost.
+        drop: Called when the server drops a device, unless the device was lost.
         ended: Called once with the outcome.
         compute: Runs heavy jobs beside the loop.
 
@@ -119,7 +119,7 @@ class SecAggServer:
         return frozenset(self._alive)
 
     def start(self) -> None:
-        """Begin to wait; the server sends no message, since the devices send first."""
+        """Begin to wait. The server sends no message now, since the devices send first."""
 
     def receive(self, index: int, message: secagg_pb.ClientToServerWrapperMessage) -> None:
         """Take a message of a device; messages of a dead device are ignored."""
@@ -276,7 +276,7 @@ class SecAggServer:
             self._fail_corrupted()
             return
         if secrets is None:
-            # Perhaps a subset with other devices is consistent; each further reply adds some.
+            # Perhaps another subset of devices is consistent; each further reply adds subsets.
             if len(self._replies) > count:
                 self._recover()
             else:

@@ -22,7 +22,7 @@ class Sums:
     """Sums of vectors modulo their moduli.
 
     Args:
-        vectors: By name, modulus and length.
+        vectors: The modulus and the length of each vector, by its name.
         compute: Adds in a thread, one job at a time.
     """
 
@@ -68,6 +68,6 @@ class Sums:
             for name, (modulus, length) in self._vectors.items():
                 values = unpack(packed[name], modulus, length)
                 total = self._totals.setdefault(name, np.zeros(length, np.uint64))
-                # both are below 2^62, so the sum fits
+                # both values are below 2^62, so their sum fits
                 np.add(total, values, out=total)
                 np.subtract(total, np.uint64(modulus), out=total, where=total >= modulus)

@@ -48,14 +48,14 @@ class Cohort(msgspec.Struct, frozen=True):
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """Keys of the own masks of the devices in the sum, and noise keys of the missing devices; in their order."""
+    """The keys of the own masks of the devices in the sum, and the noise keys of the missing ones, in order."""
 
     own: Sequence[bytes]
     noise: Sequence[bytes]
 
 
 def recover(cohort: Cohort, replies: Mapping[int, Array], threshold: int) -> Secrets | None:
-    """Put the secrets together; None if the shares are corrupt; more shares may help.
+    """Put the secrets together; None if the shares are corrupt, which more shares may mend.
 
     Args:
         cohort: The devices that are in the sum, and those that are missing.
@@ -115,7 +115,9 @@ def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -
 
 
 def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
-    """Subsets of replies to try: the first ones by index (F-127).
+    """Subsets of replies to try.
+
+    The first replies by index are tried first (F-127); then neighbours of them without each device; then all others.
 
     Then neighbours, some without each device; then all others.
     """
@@ -144,7 +146,7 @@ def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[in
 def _all_agree(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> bool:
     """Whether the remaining replies are consistent.
 
-    One whose noise shares are wrong is known to lie, and is ignored.
+    A device whose noise shares are wrong is known to lie, so its reply is ignored.
     """
     import numpy as np
 

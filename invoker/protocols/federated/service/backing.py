@@ -45,8 +45,8 @@ class RoundBacking:
         driver: Runs rounds.
         resources: Makes bytes available to devices.
         wake: Called with the time at which the coordinator should be called.
-        is_behind: Called with a population when a commit was refused, since another process has committed a round, or
-            when it was not answered: its state has to be read from the store again.
+        is_behind: Called with a population whose state has to be read from the store again: another process has
+            committed a round, so that a commit was refused, or the store has not answered.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class RoundBacking:
 
 
 class RoundReactor(SessionReactor):
-    """Runs a round, which a drain neither ends nor refuses: devices have already reported to it (F-143)."""
+    """Runs a round. A drain neither ends nor refuses it, since devices have already reported to it (F-143)."""
 
     def _admit(self, step: Open) -> Invocation:
         return self.driver.engine.open(step, limits=self._limits, is_early=True)
@@ -184,7 +184,7 @@ def _ignore(_: Close) -> None:
 
 
 async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - of reactors
-    raise StatusError(Status.UNIMPLEMENTED, "a round fetches nothing")
+    raise StatusError(Status.UNIMPLEMENTED, "a round cannot fetch references")
 
 
 def _caught(job: Callable[[], Any]) -> Any:

@@ -20,7 +20,7 @@ class RoundCounts:
     """Counts of one coordinator.
 
     Args:
-        coordinator: It counts, too; this adds what it reports of each round that has ended.
+        coordinator: Has counts of its own, and reports each round that has ended.
         tasks: All tasks, each with its population, in the order of the file.
     """
 
@@ -75,7 +75,7 @@ class RoundCounts:
         return (population, task) if (population, task) in self._named else (OTHER, OTHER)
 
     def _folded(self, rows: Counter[Any], names: int = 2) -> dict[tuple[str, ...], float]:
-        """Rows whose first labels are a population, and a task; those with unknown names are added up."""
+        """Rows whose first labels are a population and a task. Rows with unknown names are added up into one."""
         populations = {population for population, _ in self._named}
         made: dict[tuple[str, ...], float] = {}
         for (population, *rest), number in rows.items():

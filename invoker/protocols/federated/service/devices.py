@@ -40,8 +40,8 @@ class Place(Protocol):
 class DeviceReactor(Reactor):
     """One conversation.
 
-    The conversation begins here, so that its limits hold from the first moment. The first checkin names a population;
-    if another process leads that, the state of the conversation here is dropped, and the relay takes it over.
+    The conversation begins here, so that its limits hold from the first moment. The first checkin names a population.
+    If another process leads that population, this conversation ends here, and a relay carries it to that process.
 
     Args:
         session: Translates the frames.
@@ -51,7 +51,7 @@ class DeviceReactor(Reactor):
         place: Knows which process leads.
         metadata: The metadata of the call.
         deadline: The deadline of the call, on the clock of ``time.monotonic``; None: it has none.
-        is_relayed: Whether another process has brought it, which takes this one for the leader.
+        is_relayed: Whether another process relays the conversation, because it regards this process as the leader.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class DeviceReactor(Reactor):
 
     @property
     def settles(self) -> bool:
-        """True, so that a broken end is not taken for a half-close, which would keep a device in its round (F-013)."""
+        """Always true: a broken end, taken for a half-close, would keep a device in its round (F-013)."""
         return True
 
     def arrived(self, frame: Any | None) -> bool:
@@ -143,7 +143,7 @@ class DeviceReactor(Reactor):
         if not self._is_closed:
             self.wire.ask()
 
-    # Where the conversation goes on.
+    # Where the conversation continues.
 
     def _land(self, frame: bytes, leadership: RoundLeadership) -> bool:
         # F-143: if this process led until now, the device is rejected at once

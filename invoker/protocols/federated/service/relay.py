@@ -78,7 +78,7 @@ class Relay:
         wire: Sends a frame to the device.
         driver: Waits for the relay when the process ends.
         on_close: Called once with the end.
-        deadline_s: Left to the device's call; None: there is none.
+        deadline_s: Seconds until the deadline of the device's call; None: there is none.
     """
 
     settles = True
@@ -124,14 +124,14 @@ class Relay:
         return False
 
     def gone(self) -> None:
-        """The device is gone: cancel the call to the leader, too."""
+        """Cancel the call to the leader, too, because the device is gone."""
         self._end(None)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation with an error, since this process ends."""
         self._end(Close(error))
 
-    # Both ways.
+    # These methods work in both directions.
 
     async def _carry_up(self) -> None:
         try:
@@ -150,7 +150,7 @@ class Relay:
             self._wire.ask()
 
     async def _carry_down(self) -> None:
-        said: Any = aiter(self._call)  # not read(), which ends at a late write
+        said: Any = aiter(self._call)  # `read()` is not used, since it fails after a write that comes too late
         with suppress(grpc.aio.AioRpcError):  # an error's status is sent below, like that of a normal end
             async with aclosing(said):
                 async for frame in said:

@@ -40,7 +40,7 @@ class RelayListener:
 
     Args:
         method: The method of the gRPC transport; it is also served here.
-        driver: Runs them.
+        driver: Runs the conversations.
         settings: The settings of the gRPC transport.
 
     Attributes:

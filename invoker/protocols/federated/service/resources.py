@@ -35,8 +35,9 @@ class Resources:
     """The contents that can be downloaded; also the HTTP handler of their paths.
 
     Args:
-        base_url: Gives where devices reach the HTTP transport; empty while nothing can be downloaded.
-        miss: Looks for content of other processes, before a path is said to be unknown; it publishes what it finds.
+        base_url: Gives the base URL by which devices reach the HTTP transport; empty while nothing can be downloaded.
+        miss: Looks for content of other processes before a request for an unknown path is refused, and publishes what
+            it finds.
     """
 
     def __init__(self, base_url: Callable[[], str], miss: Callable[[], Awaitable[None]]) -> None:

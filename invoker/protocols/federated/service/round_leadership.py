@@ -53,13 +53,13 @@ class Leader(msgspec.Struct, frozen=True):
 
 
 class Takes(Protocol):
-    """Takes the changes of leadership of a population here."""
+    """Is notified when this process begins to lead a population, and when it ceases to."""
 
     async def lead(self, population: str) -> None:
         """Called when this process leads: begin to run the rounds of a population."""
 
     def lose(self, population: str) -> None:
-        """End its conversations: another process may run its rounds now."""
+        """End the population's conversations, because another process may run its rounds now."""
 
 
 class RoundLeadership:
@@ -71,8 +71,8 @@ class RoundLeadership:
         takes: Notified when this process begins to lead, and when it ceases to.
 
     Attributes:
-        is_here: Whether this process leads, and is ready to.
-        leader: Another process that leads; None: it is this one, or it is not known.
+        is_here: Whether this process leads, and has begun to run the rounds.
+        leader: Another process that leads; None: this process leads, or the leader is not known.
         has_left: Whether this process has stopped leading and looking for the leader; ``leader`` stays as it was.
         has_led: Whether it led when it left.
     """

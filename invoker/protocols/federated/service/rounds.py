@@ -58,7 +58,7 @@ class Rounds:
 
     Args:
         around: What the service finds in its process.
-        known: Its settings.
+        known: The settings of the service.
 
     Attributes:
         method: The method of the gRPC transport.
@@ -157,7 +157,7 @@ class Rounds:
                 await left.pop(name).stop()
             await asyncio.sleep(_LOOK_S)
 
-    # Conversations call these.
+    # Conversations call these methods.
 
     def leadership(self, population: str) -> RoundLeadership | None:
         """The leadership of a population."""
@@ -174,7 +174,7 @@ class Rounds:
     def _wake(self, at: float) -> None:
         self._ticker.wake(at)
 
-    # Leaderships call these.
+    # Leaderships call these methods.
 
     async def lead(self, population: str) -> None:
         """Open a population, at the last committed round of each of its tasks (F-083)."""
@@ -216,7 +216,7 @@ class Rounds:
             self.resources.unlock(self._key)
 
     async def _make_missing(self) -> None:
-        """Make the first checkpoints that the store does not have, so that one that cannot be made stops the start."""
+        """Make the first checkpoints that the store does not have. If one cannot be made, the start fails."""
         for population in self._setups.populations:
             for task in self._tasks(population):
                 item = await self._asker.ask(saved.lookup(population, task.name))
@@ -226,8 +226,9 @@ class Rounds:
     async def _state(self, population: str, task: str) -> Saved:
         """Get a task's state from the store, in a form that no earlier leader can change any more.
 
-        The first time the store is given the first checkpoint. Later the checkpoint is written once more: it gets a new
-            version, which a leader that has slept through its lease does not have, so that leader's commit is refused.
+        The first time, the first checkpoint is written to the store. Later the stored checkpoint is written again,
+        which gives it a new version. A leader that has slept through its lease does not know this version, so its
+        commit is refused.
         """
         await self._asker.ask(saved.create(population, task))
         item = await self._asker.ask(saved.lookup(population, task))

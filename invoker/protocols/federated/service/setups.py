@@ -95,7 +95,7 @@ class Setups:
         """The first checkpoint of a task; its function is called once, and only if this method is called.
 
         Raises:
-            LoadError: The function gives none; the text names the task.
+            LoadError: The function gives no checkpoint; the text names the task.
         """
         with _named(f"{self._path}, population {population!r}, task {task!r}"):
             made = self._initial[population, task]()

@@ -14,7 +14,7 @@ class Ticking(Protocol):
     """Something with timers of its own, on its own clock."""
 
     def next_tick(self) -> float | None:
-        """When `tick` is due; None: never at present."""
+        """When `tick` is due; None: no timer is set."""
 
     def tick(self) -> None:
         """Call the coordinator's tick."""

@@ -186,7 +186,7 @@ class _Fleet:
         self._wait(name, event)
 
     def _wait(self, name: str, event: Any) -> None:
-        """Print what a device waits for, if no event comes for `_SILENCE_S` after the start or the last event."""
+        """Print what a device waits for, if no event has come for `_SILENCE_S`."""
         if name in self.waits:
             self.waits.pop(name).cancel()
         pause_s = event.retry.in_s(time.time()) if hasattr(event, "retry") else 0.0
@@ -261,7 +261,7 @@ def _ended(attempt: Attempt) -> str:
 
 
 def _is_late(attempt: Attempt) -> bool:
-    """Whether the round ended without this device: it closed before its report, or has failed."""
+    """Whether the device came too late: the round closed before its report, or has failed."""
     from invoker.errors import Status
 
     return attempt.end == "lost" and attempt.status is Status.ABORTED and bool(attempt.task)

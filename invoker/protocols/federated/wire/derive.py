@@ -15,11 +15,11 @@ def session_id(pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The id of a session: 32 bytes.
 
     Args:
-        pairs: The noise key and the encryption key of each device, in order; both are empty for a dead one.
+        pairs: The noise key and the encryption key of each device, in order; both are empty for a dead device.
     """
     found = hashlib.sha256()
     for noise, enc in pairs:
-        # This is a mistake of the protocol on which peers rely.
+        # This is a mistake of the protocol, but peers rely on it.
         size = len(noise).to_bytes(4, "big")
         found.update(size + noise + size + enc)
     return found.digest()

@@ -75,7 +75,7 @@ def is_point(public: bytes) -> bool:
 
 
 def public_of(secret: bytes) -> bytes | None:
-    """The public key of a secret one; None: this is no valid secret key (F-127)."""
+    """The public key of a secret key; None: the secret key is not valid (F-127)."""
     try:
         return KeyPair(secret).public
     except ValueError:

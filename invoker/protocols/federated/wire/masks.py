@@ -130,7 +130,7 @@ def _accepted(key: bytes, modulus: int, length: int) -> Iterator[Array]:
     bits = bit_width(modulus)
     size = -(-bits // 8)
     update = _keystream(key)
-    # a sample is the end of a number of 1, 2, 4 or 8 bytes, whose other bits are cut off
+    # a sample is the last bytes of a number of 1, 2, 4 or 8 bytes; the other bits are cut off
     word = next(width for width in (1, 2, 4, 8) if width >= size)
     native = np.dtype(f"u{word}").type
     low, least = native((1 << bits) - 1), native((1 << bits) - modulus)

@@ -89,7 +89,7 @@ def combine(weights: Array, shares: Array) -> Array:
 
     Args:
         weights: The result of `weights`, (shares,).
-        shares: (shares, ...) of uint32 or uint64 below 2^32; `stack` makes it of the shares of one secret.
+        shares: (shares, ...) of uint32 or uint64 below 2^32; `stack` makes this array from the shares of one secret.
 
     Returns:
         The shape of one share, uint64 below the prime: the limbs of secrets, or of other shares.
@@ -103,7 +103,7 @@ def combine(weights: Array, shares: Array) -> Array:
 
 
 def join(limbs: Array, size: int) -> bytes | None:
-    """The secret of ``size`` bytes that has these limbs; None: no secret has them, so shares were corrupt (F-135)."""
+    """The secret of ``size`` bytes that has these limbs; None: there is none, so shares were corrupt (F-135)."""
     value = 0
     for limb in limbs.tolist():
         if limb >> LIMB_BITS:

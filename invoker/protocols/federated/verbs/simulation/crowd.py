@@ -25,12 +25,12 @@ class Crowd:
         population: Its name.
         work: The work of the devices.
         results: Records what happens.
-        devices: How many there are.
+        devices: How many devices there are.
         chances: ``every_s`` is how often a device checks in, unless the server asks for a later time.
         stalled: Called when no round can take place.
 
     Attributes:
-        is_closing: No device comes any more.
+        is_closing: Whether no device checks in any more.
     """
 
     def __init__(

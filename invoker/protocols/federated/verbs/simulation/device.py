@@ -80,9 +80,9 @@ class Conversation:
 
     Attributes:
         number: The number of the device.
-        phase_id: The phase id of the round that it takes part in; empty: of none.
+        phase_id: The phase id of the round that it takes part in; empty: it takes part in none.
         dice: The random generator for all that is left to chance here.
-        began: In simulated seconds.
+        began: When it began, in simulated seconds.
         accepted_at: When it heard that it takes part.
         reported_at: When it heard that its report was taken, or that the conversation is over.
         leaves: The point at which the device leaves; empty: it stays.
@@ -154,7 +154,7 @@ class Conversation:
             timer.cancel()
         self._means.ended(self, self._session.attempt(), has_left=self._has_left)
 
-    # What the device does.
+    # The device's part.
 
     def _answer(self, event: Event) -> None:
         if isinstance(event, EligibilityAsked):

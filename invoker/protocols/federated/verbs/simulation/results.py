@@ -35,7 +35,7 @@ class Result(msgspec.Struct, frozen=True):
         task: Its name.
         round: Its number.
         outcome: ``committed`` or ``failed``.
-        why: Why it failed, in a short word; empty: it did not.
+        why: Why it failed, in a short word; empty: it did not fail.
         accepted: Devices that took part.
         reported: Devices whose reports the aggregation function has got, directly or in the sum.
         failed: Devices that have reported a failure of their plan.
@@ -45,11 +45,11 @@ class Result(msgspec.Struct, frozen=True):
         cut: Devices whose round failed before they were done.
         summed: Updates in the sum of secure aggregation; including those of devices that left in R3.
         left: The points at which devices left, while the round waited for them: ``before report``, or R0 to R3.
-        rejected: Devices since the round before, by reason.
+        rejected: Devices that were rejected since the round before, by reason.
         checkin_to_accept_s: Seconds from the checkin until the device was notified that it takes part.
-        accept_to_report_s: Seconds from then until its report was answered.
+        accept_to_report_s: Seconds from that notice until the device's report was answered.
         bytes_up: Bytes sent up in all frames of its devices, which the chunk layer carries.
-        bytes_down: Bytes sent down to them.
+        bytes_down: Bytes sent down to its devices.
         seconds: From the acceptance of clients to the end of the round, simulated.
         ended_at: Simulated seconds since the simulation began.
         metric: The metric of the checkpoint that it committed, if one was asked for.
@@ -80,7 +80,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Sums over all conversations, whether they came to a round or not.
+    """Sums over all conversations, also over those that reached no round.
 
     Attributes:
         conversations: How many have ended.
@@ -122,7 +122,7 @@ class Results:
 
     Attributes:
         totals: The totals of all conversations.
-        rounds: Their results, in the order in which they were reported.
+        rounds: The results of the rounds, in the order in which they were reported.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class SceneOptions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         work: The data that devices send.
         chances: Durations, and how often devices come and leave.
-        metric: Called with the checkpoint of a round that was committed; None: nothing is.
+        metric: Called with the checkpoint of each committed round; None: there is no metric.
     """
 
     work: WorkOptions
@@ -51,7 +51,7 @@ class Scene:
         bar: The progress bar.
 
     Attributes:
-        why: Why it has ended: ``done``, ``interrupted``, or a sentence.
+        why: Why the simulation has ended: ``done``, ``interrupted``, or a sentence.
     """
 
     def __init__(

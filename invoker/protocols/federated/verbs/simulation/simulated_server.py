@@ -53,13 +53,13 @@ class House:
     Args:
         path: The file of rounds.
         populations: The populations that are simulated; empty: all.
-        rounds: The number of rounds of each task; 0: as many as the file says, and ten if it says no limit.
+        rounds: The number of rounds of each task; 0: the number in the file, or ten if the file sets no limit.
         seed: The seed of the choice of tasks, and of the tokens.
 
     Attributes:
         setups: The simulated populations by name, once it is open.
         backing: Knows the checkpoints that were committed.
-        coordinator: Is open once `open` has returned.
+        coordinator: The coordinator, which is open once `open` has returned.
 
     Raises:
         StartupError: The file could not be served.
@@ -196,7 +196,7 @@ class SimulatedBacking(RoundBacking):
 
 
 class _Alone:
-    """Stands for a process without others, in which all conversations stay where they begin."""
+    """Stands for a process that has no others beside it, so that all conversations stay where they begin."""
 
     path = ""
 

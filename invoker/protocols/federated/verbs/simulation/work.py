@@ -28,10 +28,10 @@ class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The data that devices send.
 
     Attributes:
-        devices: How many there are.
-        examples: Gives the examples of a device by its number and the number of all.
+        devices: How many devices there are.
+        examples: Gives the examples of a device by the device's number and the number of all devices.
         updates: Gives the update of a device, likewise; None: its plan gives the update.
-        update_bytes: Size of an update of random bytes; 0: another one.
+        update_bytes: The size of an update of random bytes; 0: updates are not random bytes.
         seed: The seed of such updates, and of given vectors.
     """
 
@@ -164,7 +164,7 @@ def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
     """Load a function that takes a device's number and the number of all devices, or fewer of these.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such function.
     """
     found = function_at(entrypoint, what)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
