@@ -35,7 +35,7 @@ class Reply(msgspec.Struct, frozen=True):
     Attributes:
         pieces: Its bytes, in order; large pieces may be views.
         size: The size of all pieces, in bytes.
-        error: Why the request failed; None if it did not.
+        error: Why the request failed; None if it succeeded.
     """
 
     pieces: Sequence[bytes | bytearray | memoryview]
@@ -52,10 +52,11 @@ class Answer(msgspec.Struct, frozen=True):
     Attributes:
         ports: The wanted outputs, in the order of the request.
         messages: The message of each output.
-        known: Sizes by their declared names, as the inputs have them.
-        rows: How many each output has to have, one a message (G-073); None: a message is a whole tensor.
+        known: Sizes by their declared names, as found in the inputs.
+        rows: How many rows each output has to have, each in a message of its own (G-073); None: a message is a whole
+            tensor.
         parts: Which parts of an undeclared output are wanted; None: all parts.
-        plans: How such requests were answered before; None: the layout is not remembered.
+        plans: The layouts of earlier answers to such requests; None: the layout is not remembered.
     """
 
     ports: tuple[ModelPort, ...]
@@ -71,7 +72,7 @@ class Answer(msgspec.Struct, frozen=True):
         return sum(len(message.payload) for several in self.messages for message in several)
 
     def response(self) -> Reply:
-        """The tensors, or the error that they are not the promised ones (G-064, G-066)."""
+        """The response with the tensors, or with the error that they are not the promised ones (G-064, G-066)."""
         plans = self.plans
         if plans is not None and (known := plans.response(self.messages)) is not None:
             return Reply((known,), len(known))
@@ -116,8 +117,8 @@ def _apart(
     """The outputs that an undeclared output turns out to be: one for each part of a tuple.
 
     Raises:
-        GraphPipeError: The values have different numbers of parts, or it is one output by name (E18); or a wanted part
-            does not exist (E5).
+        GraphPipeError: The values have different numbers of parts, or the output has a name and is therefore one output
+            (E18); or a wanted part does not exist (E5).
     """
     several = [several_in(one) if one.media_type == SEVERAL else [one] for one in messages]
     counts = {len(one) for one in several} or {1}

@@ -45,7 +45,7 @@ def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
         counts: Rows of each request, in order.
 
     Raises:
-        GraphPipeError: An output is no tensor, or does not have a row for each of the inputs (E18).
+        GraphPipeError: An output is not a tensor, or does not have a row for each row of the inputs (E18).
     """
     outputs = answer.tensors()
     tensors = [tensor for _, tensor in outputs]

@@ -50,7 +50,7 @@ class GivenInput(msgspec.Struct, frozen=True):
 
     @property
     def cast_bytes(self) -> int:
-        """Bytes of its numbers after a cast to the declared type (G-061); 0 if they have it."""
+        """The bytes of its numbers after a cast to the declared type (G-061); 0 if they need no cast."""
         port, tensor = self.port, self.tensor
         return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
@@ -65,7 +65,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
 
     Raises:
         GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
-            There is one for each wrong input; the first one contains the others (G-084).
+            There is one error for each wrong input; the first error contains the others (G-084).
     """
     names, tensors = request.input_names, request.tensors
     if any(names):

@@ -31,19 +31,19 @@ class CheckedRequest(msgspec.Struct, frozen=True):
     """A request that was read and checked.
 
     Attributes:
-        steps: The first steps; they may already answer it.
+        steps: The first steps of the session; they may already answer the request.
         wanted: Indexes of the outputs to send, in order; an index may repeat.
         ports: The same outputs.
-        known: Sizes by their declared names, as the inputs have them.
+        known: Sizes by their declared names, as found in the inputs.
         most_bytes: How many bytes the function may give.
-        given: Its inputs, where they are still needed: for rows and for batches.
-        rows: How many they have; None: they are fed whole.
+        given: The inputs, if they are still needed: for rows and for batches.
+        rows: How many rows the inputs have; None: they are fed as a whole.
         about: Names, types and shapes of its tensors, never values, for the log (G-105, G-106).
         config: The config of the request.
-        kind: A key that is equal for requests that may be joined with it; None: none may.
+        kind: A key that is equal for requests that may be joined; None: this request cannot be joined.
         met: Types and shapes of its inputs, for errors.
         parts: Which parts of an undeclared output are wanted; None: all parts.
-        answers: How such requests were answered before; None: the request is not remembered.
+        answers: The layouts of earlier answers to such requests; None: the request is not remembered.
     """
 
     steps: tuple[CallStep, ...]
@@ -76,7 +76,7 @@ def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | N
 
     Args:
         given: The tensors and their inputs.
-        limit_bytes: How large they may be together.
+        limit_bytes: The most bytes of all messages together.
         weigh: Called with the bytes of all large copies so far, before each is made; it may raise. A tensor for a
             function that takes tensors is not copied.
 

@@ -11,7 +11,7 @@ from invoker.protocols.graphpipe.errors import ConfigRefused
 
 
 class RequestConfig:
-    """Any bytes: given as such, as text if they are UTF-8, and parsed as JSON only if a function asks for a dict.
+    """The bytes of a config. A function gets them as bytes, as text if they are UTF-8, or as a dict if they are JSON.
 
     Attributes:
         value: The value as it came.
@@ -23,7 +23,7 @@ class RequestConfig:
         self.value = value
 
     def unpack(self, kind: type[Any]) -> Any:
-        """The config as ``bytes`` or ``str``. None for other classes, and for ``str`` if the bytes are no UTF-8."""
+        """The config as ``bytes`` or ``str``. None for other classes, and for ``str`` if the bytes are not UTF-8."""
         if kind is bytes:
             return self.value
         if kind is str:

@@ -31,7 +31,7 @@ Met: TypeAlias = tuple[ModelPort, TensorType, tuple[int, ...]]
 
 
 class ConfigRefused(GraphPipeError, ValueError):
-    """The config of a request is not what its function takes (E17)."""
+    """The config of a request is not of the form that its function takes (E17)."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(Code.CONFIG, detail)
@@ -44,7 +44,7 @@ _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (DecodeError, Code.TYPE_MISMATCH),
     (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: the function's value cannot be a tensor
     (ProtocolViolation, Code.BAD_OUTPUT),
-    (Overloaded, Code.OVERLOADED),  # the same request may fit another time
+    (Overloaded, Code.OVERLOADED),  # the same request may succeed at another time
     (LimitExceeded, Code.TOO_LARGE),  # the same request will never fit
     (NotReady, Code.NOT_READY),
     (ShuttingDown, Code.NOT_READY),
@@ -68,7 +68,7 @@ def translated(error: InvocationError, model: Model | None = None, met: Sequence
     """Translate the ending of an invocation into an error with a code of GraphPipe.
 
     Args:
-        error: One that has a code already is kept, also where it is the cause of another.
+        error: The error; if it or its cause has a code already, that error is kept.
         model: The model, for the names of its inputs and outputs.
         met: The tensors that came for its inputs.
 

@@ -61,16 +61,16 @@ class ModelPort(msgspec.Struct, frozen=True):
     Attributes:
         name: Its name in metadata.
         own: The name of the parameter, or of the function's output.
-        media_type: The media types in which its tensors reach or leave the function, best first; empty if tensors
-            cannot.
-        type: The type in metadata; NULL where it may be several.
+        media_type: The media types in which its tensors are passed to or from the function, best first; empty if it
+            cannot take tensors.
+        type: The type in metadata; NULL if several types are possible.
         types: The types that it takes; None: any.
         shape: The declared shape; None: any.
-        is_single: Whether it is a single value, for which a tensor of one element is accepted like a scalar.
+        is_single: Whether it is a single value, so that a tensor of one element is accepted like a scalar.
         is_truth: Whether that value is true or false.
         is_optional: Whether a request may leave it out.
         note: The note for readers.
-        castable: Types that could become its type; ``types`` has them, too, if the function allows it (G-061).
+        castable: Types that can be cast to its type; they are also in ``types`` if the function allows casts (G-061).
         bound: Its name for ``Open.bound``, if that differs from ``name``: for an element of ``*args`` or ``**kwargs``.
     """
 
@@ -110,16 +110,16 @@ class Model:
 
     Args:
         spec: The spec of the function.
-        has_arrays: Whether there is a codec for tensors, as there is where any function takes or gives arrays.
+        has_arrays: Whether there is a codec for tensors, which is so if any function takes or gives arrays.
         server: Name and version of the program that serves it, for metadata.
         is_told: Whether clients may see its name, its inputs and its outputs (H-062).
 
     Attributes:
         inputs: In declared order, optional ones last.
         outputs: The outputs in declared order; if a value consists of several arrays, each array is one.
-        binder: Which input each tensor is for.
+        binder: Decides which input each tensor is for.
         plans: The plans of `invoker.protocols.graphpipe.plans` for its requests, by their sizes.
-        rows: Whether it is fed batches row by row; annotations are of one row then, metadata of the batch (G-073).
+        rows: Whether batches are fed row by row; then annotations describe one row, and metadata the batch (G-073).
 
     Raises:
         SpecError: An annotation declares an invalid shape.
@@ -175,9 +175,9 @@ class Model:
         """The binder's name of the input to which a client gives this name.
 
         Args:
-            said: A name or an alias; empty: the default at its place (G-053).
+            said: A name or an alias; empty: the default input for its place (G-053).
             place: The place of the tensor in the request.
-            count: How many tensors it has.
+            count: How many tensors the request has.
         """
         index = self.input_index(said) if said else place
         if index is None and self.spec.open_inputs and (number := numbered(said, "input")) is not None:

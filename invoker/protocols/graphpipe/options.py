@@ -93,7 +93,7 @@ class Rows(ProtocolOption):
     """The function is fed row by row: it gets each row of a tensor as a value, and its results are stacked again.
 
     Attributes:
-        by_row: False feeds it whole tensors, as without this option.
+        by_row: False feeds the function whole tensors, as without this option.
 
     Raises:
         SpecError: The value is neither True nor False.
@@ -110,7 +110,7 @@ class Rows(ProtocolOption):
         """Refuse the option if batches are joined.
 
         Raises:
-            SpecError: Requests are joined to batches.
+            SpecError: The function's requests are joined to batches.
         """
         if self.by_row and spec.batching.rows > 1:
             raise SpecError(

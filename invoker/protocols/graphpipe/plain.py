@@ -35,9 +35,9 @@ def message_as(
 
     Args:
         tensor: The tensor that was received.
-        media_type: One of this file's.
-        where: Its name, for the error.
-        is_single: One value is wanted, which also a tensor of one element is.
+        media_type: One of the media types of this module.
+        where: The name of the tensor, for the error.
+        is_single: Whether one value is wanted; a tensor of one element counts as one.
         is_truth: Whether numbers become true and false.
 
     Raises:
@@ -59,7 +59,7 @@ def message_as(
 
 
 def listed_bytes(tensor: Tensor) -> int:
-    """Bytes that lists of a tensor's numbers take: two references for each meanwhile, and usually an object."""
+    """The bytes that lists of a tensor's numbers take: up to two references for each number, and usually an object."""
     width = ITEM_BYTES[tensor.type]
     return len(tensor.data) // width * (16 if width == 1 else 32) if width else 0
 

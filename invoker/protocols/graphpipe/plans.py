@@ -52,8 +52,8 @@ class InferencePlan(msgspec.Struct, frozen=True):
 
     Attributes:
         skeleton: The skeleton of the requests.
-        limit_bytes: The limit with which the first one was checked.
-        checked: The first one without its elements; its only step is the opening of the invocation.
+        limit_bytes: The limit with which the first request was checked.
+        checked: The first request without its elements; its only step opens the invocation.
         inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.
         media_types: The media types in which the function takes the inputs, if none needs a conversion; otherwise None.
     """
@@ -70,10 +70,10 @@ class InferencePlan(msgspec.Struct, frozen=True):
         Args:
             buffer: The request.
             metadata: The metadata of the conversation.
-            weigh: As `prepare` has it.
+            weigh: As for `prepare`.
 
         Raises:
-            GraphPipeError: One of its values cannot be what an input takes (E8, E13).
+            GraphPipeError: A value does not fit its input (E8, E13).
         """
         view, checked = memoryview(buffer).toreadonly(), self.checked
         opened = checked.steps[0]

@@ -59,7 +59,7 @@ def prepare(
     Args:
         model: The model that is asked.
         buffer: Exactly one Request; tensors become views on it, so it must not change until the response is made.
-        limit_bytes: Larger ones are refused; as much may be fed to the function.
+        limit_bytes: Larger requests are refused; the function may be fed as many bytes, too.
         metadata: The metadata of the conversation, for the function's `Context`.
         weigh: Called with the bytes that copies of elements will take, before they are made; raises Overloaded if too
             many.
@@ -84,7 +84,7 @@ def prepare(
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
-    """A request that fails before the function runs; the traceback, which refers to the buffer, is not kept."""
+    """A request that fails before the function runs. The traceback is dropped, since it refers to the buffer."""
     bare = error.bare
     return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
 

@@ -41,14 +41,14 @@ def count_rows(given: Sequence[GivenInput]) -> int:
 
 
 def row(tensor: Tensor, index: int) -> Tensor:
-    """One of its rows; numbers stay a view."""
+    """One row of a tensor; numbers stay a view."""
     shape = tensor.shape[1:]
     size = count_of(shape) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
     return Tensor(tensor.type, shape, tensor.data[size * index : size * (index + 1)])
 
 
 def span(tensor: Tensor, start: int, end: int) -> Tensor:
-    """Some of its rows; numbers stay a view."""
+    """Some rows of a tensor; numbers stay a view."""
     size = count_of(tensor.shape[1:]) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
     return Tensor(tensor.type, (end - start, *tensor.shape[1:]), tensor.data[size * start : size * end])
 
@@ -85,7 +85,7 @@ def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
 
 
 def joined(tensors: Sequence[Tensor], where: str) -> Tensor:
-    """One after the other along the first size (G-072).
+    """Join tensors one after the other along the first size (G-072).
 
     Raises:
         GraphPipeError: The tensors differ in type or in a size other than the first, or one is a scalar (E18).

@@ -76,7 +76,7 @@ class GraphPipeSession:
         """Translate the request, as a buffer or as `prepare` has checked it; or feed one of its rows.
 
         Raises:
-            ProtocolViolation: There was one already.
+            ProtocolViolation: There was a request already.
         """
         if isinstance(frame, Row):
             return self._row(frame.index) if self.state is State.RUNNING else ()

@@ -19,7 +19,7 @@ def tell_given(given: Sequence[GivenInput]) -> str:
 
 
 def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> str:
-    """Name, type and shape of each input of a request that was refused, or which kind of request it is.
+    """Name, type and shape of each input of a request that was refused; for other requests the kind of request.
 
     Args:
         request: The request as it came; None: it could not be read.

@@ -60,7 +60,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """The outputs of the signature, and the number of steps."""
+    """The values of the signature's outputs, and the number of steps."""
 
     answer: dict[str, Any]
     steps: int
@@ -76,7 +76,7 @@ class Agent(msgspec.Struct, frozen=True, eq=False):
         id: Its id, ``react_<session>_<8 hex>``.
         signature: Its inputs and outputs.
         tools: The tools as callers see them.
-        max_iters: Steps that it may take.
+        max_iters: How many steps it may take.
         llm: Its language model.
         wants_steps: Whether its result lists the steps.
         runner: The runner of the service; made once for all runs.
@@ -106,7 +106,7 @@ class Running(Operation):
 
 
 class AgentRun(Protocol):
-    """A run that continues while its next report is awaited."""
+    """A run of an agent; it continues while the caller awaits its next report."""
 
     def next(self) -> Awaitable[News]:
         """The next report; the last one is a `Result`, or a BridgeError that is raised."""

@@ -31,11 +31,11 @@ Feed: TypeAlias = tuple[int, Message[bytes]]
 
 
 class Binding(NamedTuple):
-    """Arguments that were found valid.
+    """Arguments that were checked.
 
     Attributes:
         names: The names of the parameters that get them, for ``Open.bound``.
-        feeds: The index of an input, and a message for it; an argument that is a stream has any number of them.
+        feeds: Pairs of the index of an input and a message for it; a stream may have any number of pairs.
     """
 
     names: tuple[str, ...]
@@ -64,7 +64,7 @@ class Violation:
 
 
 def refusal(violations: Sequence[Violation]) -> BridgeError:
-    """The error that reports all of them: the first one as its text, the others as JSON (T-050)."""
+    """The error that reports all violations. Its text is the first one; the others are JSON in its details (T-050)."""
     first = violations[0]
     details = {"code": first.code, "field": first.field, **(first.details or {})}
     if len(violations) > 1:
@@ -73,13 +73,13 @@ def refusal(violations: Sequence[Violation]) -> BridgeError:
 
 
 class Argument:
-    """One parameter, as callers of the tool give it.
+    """One parameter, as callers of the tool see it.
 
     Attributes:
         name: The name by which callers know it.
         type: The annotation of one value.
         is_stream: Whether it takes any number of values, as a list.
-        is_required: There is no default.
+        is_required: Whether it has no default.
         default: The default, if there is one.
         allowed: All values that it may have, as text; empty: any.
         constraints: The constraints of its annotation.
@@ -138,7 +138,7 @@ class Argument:
             return
         for number, one in enumerate(value):
             if len(wrong) >= _MOST_TOLD:
-                return  # no more are reported, and there may be a million more
+                return  # further violations are not reported; there may be a million of them
             made = self._made(one, f"{name}[{number}]", wrong)
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
@@ -231,7 +231,7 @@ class Arguments:
 def _converting(type_: Any) -> Callable[[Any], Any]:
     """The converter to a type.
 
-    An option of a type that cannot be converted is accepted at start, and keeps its default.
+    An option whose type has no converter is accepted at start, and keeps its default.
     """
     try:
         return converting(type_)

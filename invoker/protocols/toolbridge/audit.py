@@ -121,7 +121,7 @@ def _outcome(entry: Entry) -> str:
 
 
 def args_sha256(args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> str:
-    """A hash of the arguments: of each its name or position, its size, and its bytes."""
+    """A hash of the arguments: the name or position, the size and the bytes of each."""
     made = hashlib.sha256()
     named = [(str(index), one) for index, one in enumerate(args)] + [
         (f"={name}", kwargs[name]) for name in sorted(kwargs)
@@ -140,7 +140,7 @@ def _arguments(entry: Entry, redaction: Redaction) -> dict[str, Any]:
     for index, payload in enumerate(asked.args):
         if index < len(names):
             told[names[index]] = _shown(redaction, names[index], payload)
-        else:  # its name is unknown, so it may be a secret
+        else:  # the argument's name is unknown, so it may be a secret
             told[str(index)] = _REDACTED
     for name, payload in asked.kwargs.items():
         told[name] = _shown(redaction, name, payload)

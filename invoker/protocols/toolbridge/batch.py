@@ -75,7 +75,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Continue, since the session is known, or may have a place now."""
+        """Continue: the session is known now, or may have room for another call."""
         if key == "room":
             self._is_waiting = False
             return self._go_on()
@@ -112,7 +112,7 @@ class BatchExecuteTools(UnarySession[Any]):
     # Private helpers.
 
     def _go_on(self) -> Sequence[Step]:
-        """Begin the items that may begin; answer when none is left."""
+        """Begin the items that may begin; send the answer when no item is left."""
         steps = tuple(self._begin_due())
         if self._running or self._is_waiting or self.is_closed:
             return steps

@@ -162,7 +162,7 @@ def close_with(error: InvocationError) -> Close:
 
 
 def no_request() -> StatusError:
-    """The error of an rpc that ended without its request."""
+    """The error of an rpc that ended before its request came."""
     return StatusError(Status.UNIMPLEMENTED, "the rpc ended without its request")
 
 
@@ -221,7 +221,7 @@ def _words(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
 
 
 def _reached(error: LimitReached) -> dict[str, object]:
-    """The details of a limit of a function, a session or the process that was reached (T-058, T-059, T-060)."""
+    """The details of a limit that was reached: of a function, a session or the process (T-058, T-059, T-060)."""
     details: dict[str, object] = {"code": error.code, "scope": _SCOPES[error.scope], "limit": error.limit}
     if error.retry_after_s is not None:
         details["retry_after_ms"] = round(error.retry_after_s * 1000)

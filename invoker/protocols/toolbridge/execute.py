@@ -101,7 +101,7 @@ class ExecuteTool:
         return self._found(session, asked)
 
     def half_close(self) -> Sequence[CallStep]:
-        """The request is complete; without one the rpc is refused."""
+        """Note that the caller sends no more; without a request the rpc is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -155,7 +155,7 @@ class ExecuteTool:
         steps = call.begin(session)
         if not steps:
             return self._answer(call)
-        self._asked = call.asked  # without large arguments, which were passed to the function
+        self._asked = call.asked  # for observers, without large arguments, which the function has
         return steps
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:

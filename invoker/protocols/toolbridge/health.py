@@ -32,8 +32,8 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
         metadata: The metadata of the rpc.
         serves: Returns whether this process takes calls.
         dependencies: Gives the dependencies, and whether each works.
-        critical: Names of the dependencies without which it does not serve; ``callback`` stands for the addresses of
-            all hosts.
+        critical: Names of the dependencies without which the bridge is not healthy; ``callback`` stands for the
+            addresses of all hosts.
     """
 
     reads: ClassVar[type[Any]] = pb.HealthCheckRequest

@@ -66,7 +66,7 @@ class Keeper(Protocol):
         """Wait until one more tool call may begin in a session, or the time limit passes, or the session is gone."""
 
     def settle(self, session: HostSession) -> None:
-        """Hold the session's space if a call runs in it, otherwise release it, before it is dropped; on the loop."""
+        """Hold the session's space if a call runs in it, otherwise release it; called on the loop."""
 
 
 class Aside(Protocol):
@@ -80,11 +80,11 @@ class Aside(Protocol):
 
 
 class NoPlace(BridgeError):
-    """A session runs as many tool calls as it may."""
+    """A session runs as many tool calls as it may, so another one must wait or fail."""
 
 
 class HostTools(Protocol):
-    """The tools of a host, which is called back."""
+    """The tools of a host that can be called back."""
 
     specs: Sequence[pb.ToolSpec]
 
@@ -104,7 +104,7 @@ class Callbacks(Protocol):
 
 
 class Operation:
-    """Something that runs in a host session: a tool call, a batch, an agent.
+    """A tool call, a batch or an agent that runs in a host session.
 
     It is put into `Open.configs` of its invocation, so that the keeper finds the invocation when the session goes.
 
@@ -132,20 +132,20 @@ class HostSession:
     Attributes:
         id: The id, which the host has chosen.
         request: The request that made it, without defaults filled in.
-        ttl_ns: Seconds without use after which it expires.
-        created_ns: When it was made, of the epoch.
-        used_ns: When it was last used here, of the epoch.
-        waits: How many wait for the end of a tool call.
+        ttl_ns: Nanoseconds without use after which it expires.
+        created_ns: When it was made, in nanoseconds of the epoch.
+        used_ns: When this process last used it, in nanoseconds of the epoch.
+        waits: How many calls wait for the end of a tool call.
         max_tools: How many tool calls may run at once; 0: any number.
         timeout_ms: The time limit of a call without one of its own; 0: the session has none.
         operations: The operations that run in it.
-        tools: How many of them are tool calls.
-        gone: Why no call may begin any more; None while it is known.
+        tools: How many of the operations are tool calls.
+        gone: Why no call may begin any more; None while calls may begin.
         is_stale: Whether the store has yet to be notified that it was used.
-        is_tagged: Metrics count this session separately (T-158).
+        is_tagged: Whether metrics count this session separately (T-158).
         agents: The agents of the session, by id.
         caches: Whether results are kept, and request ids identify duplicates (T-070).
-        callback: The host's tools, for calls in the other direction; None: it gave no address.
+        callback: The tools of the host that can be called back; None: the host gave no address.
         scope: The scope of functions that run in it; None: the functions of this process.
         results: The results of calls by their request ids; see `invoker.protocols.toolbridge.results`.
     """
@@ -187,7 +187,7 @@ class HostSessions:
         lock: Held while sessions and what runs in them change.
         settings: Limits and defaults.
         clock: Nanoseconds of the epoch.
-        memory: The budget of the process; None: as much as is usual.
+        memory: The budget of the process; None: a budget of the default size.
 
     Attributes:
         aside: Reads the arguments of large requests; None: the thread that has the request does it.
@@ -196,9 +196,9 @@ class HostSessions:
         chunks: Data chunks that were streamed since the process started.
         created: Sessions that were made here since the process started.
         drains: Whether no new sessions are taken.
-        expired: Sessions of this process that have expired since it started.
-        hits: Calls that were answered from an earlier result since it started.
-        keeper: Set before the first session is known.
+        expired: Sessions of this process that have expired since the process started.
+        hits: Calls that were answered from an earlier result since the process started.
+        keeper: Keeps this object and the store consistent; set before the first session is known.
         keeps_arguments: Whether observers look at the arguments of a call, so that large ones stay until it has ended.
         lock: As given; ``threading.Lock`` where several threads serve calls.
         memory: As given.
@@ -208,7 +208,7 @@ class HostSessions:
         repeated: Called with each call that ran nothing, since it repeated another one by its request id.
         sessions: The sessions by id.
         settings: The settings as given.
-        too_large: Requests that were refused for their size since it started.
+        too_large: Requests that were refused because of their size since the process started.
         tools: See `invoker.protocols.toolbridge.tools`.
         updates: The large updates of variables that watches are sending.
     """
@@ -332,8 +332,7 @@ class HostSessions:
     def close(self, session: HostSession, *, is_forced: bool) -> int:
         """Let no operation begin any more, because the session is to be dropped.
 
-        Returns:
-            How many operations run; unless it is forced, they keep the session as it was.
+        Returns: How many operations run. If there are any and the drop is not forced, the session stays as it was.
         """
         with self.lock:
             if is_forced or not session.operations:

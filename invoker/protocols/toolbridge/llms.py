@@ -28,8 +28,8 @@ class Llm(msgspec.Struct, frozen=True):
     """The model that a request has chosen.
 
     Attributes:
-        provider: The name that the operator gave it.
-        where: The entrypoint or base URL, as the operator has given it.
+        provider: The name that the operator gave the model.
+        where: The entrypoint or the base URL of the operator's entry.
         model: The model of an endpoint; of a function, its provider's name.
         options: Temperature and similar options.
     """
@@ -165,6 +165,6 @@ def _is_place(where: str) -> bool:
 
 
 def _shown(entry: str) -> str:
-    """An entry without parts that may be a password."""
+    """An entry for the text of an error, without parts that may be a password."""
     name, _, where = entry.partition("=")
     return f"{name}=..." if "@" in where else entry

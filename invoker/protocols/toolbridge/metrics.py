@@ -34,7 +34,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         metadata: The metadata of the rpc.
         tally: The counts of this process.
         total: Gives the counts of all workers; None: the tally's are used.
-        gauges: Gives the gauges of this moment.
+        gauges: Gives the current values of the gauges.
         tells: Whether callers may see the names of the tools; otherwise metrics of a tool are sent only if they are
             named.
     """
@@ -87,7 +87,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
 
     def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:
-        """The gauges of this moment; 0 if another time is asked for."""
+        """The current values of the gauges; 0 if another time is asked for."""
         gauges, now = self._gauges(), self._tally.now
         is_now = (first is None or first // _MINUTE_S <= now) and (last is None or last // _MINUTE_S >= now)
         return gauges if is_now else dict.fromkeys(gauges, 0)

@@ -17,7 +17,7 @@ class ToolInfo(ProtocolOption):
     Attributes:
         batch: Whether it processes many values in one call.
         tools: Names of the functions and tools that it calls by its context.
-        cacheable: The same arguments give the same result, so that callers may keep it.
+        cacheable: Whether the same arguments give the same result, so that callers may keep it.
 
     Raises:
         SpecError: A value is of another type.

@@ -54,7 +54,8 @@ def tool_numbers(
     Args:
         tools: All tools, in an order that is the same in every worker.
         outcomes: Calls by tool and outcome.
-        durations: By tool, the calls between each two bounds in seconds, and how long all of them took, in seconds.
+        durations: For each tool the number of calls between each two bounds, which are in seconds, and the total time
+            of the calls in seconds.
     """
     named = _named(tools)
     made: dict[str, float] = {}
@@ -74,7 +75,7 @@ def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -
     Args:
         tools: See `tool_numbers`.
         family: One of `GAUGES`.
-        running: How many there are of each tool.
+        running: How many calls of each tool run.
     """
     named = _named(tools)
     made: dict[str, float] = {}

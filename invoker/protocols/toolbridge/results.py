@@ -103,7 +103,7 @@ class Results:
 
     def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
         """Keep the response of a call; None: it has failed."""
-        entry.response, entry.stored_ns = response, now_ns  # for the callers that wait, even if the session is gone
+        entry.response, entry.stored_ns = response, now_ns  # set for the callers that wait, even if the session is gone
         if self._entries.get(request_id) is not entry:
             return
         if response is None or self._share is None:

@@ -55,7 +55,7 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
         return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Continue: the host can be called back.
+        """Continue: the host can be called back, or the store has the session, unless its request was another one.
 
         Or the store has the session, unless it is another one of that name.
         """
@@ -133,7 +133,7 @@ class _Look(UnarySession[Any]):
     """An rpc that needs the state of a session."""
 
     def asked(self, request: Any) -> Sequence[Step]:
-        """Ask for the state, which uses the session."""
+        """Ask for the state of the session; this counts as a use of the session."""
         check_id(request.session_id)
         self.session_id = request.session_id
         return (Ask("look", Look(space_of(self.session_id))),)
@@ -172,7 +172,7 @@ class GetSessionTools(_Look):
     _session: HostSession
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """List them; if another process made the session, its host is not known here yet."""
+        """Send the list; if another process made the session, first find out the tools of its host."""
         if key == "host":
             if isinstance(value, InvocationError):
                 raise value

@@ -16,12 +16,13 @@ class BridgeSettings:
     Attributes:
         message_bytes: Largest request and result (T-062, T-063).
         ttl_s: A session expires when it was not used for this long (T-007).
-        auto_session: A call of a session that does not exist makes it with defaults (T-019).
+        auto_session: Whether a call in a session that does not exist makes the session with defaults (T-019).
         concurrent_tools: Tool calls that one session may run at once unless it sets its own number; 0: any number.
         timeout_ms: The time limit of a call whose session and tool have none (T-054).
         callback_hosts: Where hosts may be called back (T-170).
         audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
-        audit_args: ``off``: arguments are not shown there; ``on``, or patterns of the names whose values are not shown.
+        audit_args: ``off``: the audit log does not show arguments; ``on``: it does; otherwise patterns of the names
+            whose values it does not show.
         critical: Dependencies without which the bridge is not healthy (T-152).
         llms: Language models of agents, each `name=URL` or `name=module:function` (T-137).
         llm_models: Patterns of the models that may be asked for; none: any.

@@ -62,7 +62,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
     """The fields of an agent.
 
     Attributes:
-        inputs: Types by name, in order.
+        inputs: The types of the inputs by name, in order.
         outputs: Likewise.
     """
 

@@ -49,8 +49,8 @@ class StreamTool:
         metadata: The metadata of the rpc.
 
     Attributes:
-        ahead_bytes: Bytes that may wait to be sent while the function continues; 0: it waits for the caller (T-081,
-            T-082).
+        ahead_bytes: Bytes that may wait to be sent while the function continues; 0: the function waits for the caller
+            (T-081, T-082).
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class StreamTool:
         return self._begin(session)
 
     def half_close(self) -> Sequence[Step]:
-        """The request is complete; without one the rpc is refused."""
+        """Note that the caller sends no more; without a request the rpc is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -167,7 +167,7 @@ class StreamTool:
         steps = call.begin(session)
         if not steps:
             return self._end(call)
-        self._asked = call.asked  # without large arguments, which were passed to the function
+        self._asked = call.asked  # for observers, without large arguments, which the function has
         return steps
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:

@@ -47,7 +47,7 @@ def outcome_of(call: Any) -> str:
 
 
 class Histogram:
-    """How long calls took: their numbers for each of `BOUNDS_MS` and above, and the sum in milliseconds."""
+    """How long calls took: how many calls fall below each of `BOUNDS_MS`, and the total time in milliseconds."""
 
     __slots__ = ("counts", "sum_ms")
 
@@ -56,7 +56,7 @@ class Histogram:
         self.sum_ms = 0.0
 
     def add(self, took_ms: float) -> None:
-        """Count a call that took so many milliseconds."""
+        """Count a call that took ``ms`` milliseconds."""
         self.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         self.sum_ms += took_ms
 
@@ -76,7 +76,7 @@ class Minute:
     """The counts of a span of time.
 
     Attributes:
-        counts: Counters by name, of no tool.
+        counts: Counters by name that belong to no tool.
         outcomes: Calls by tool and outcome.
         durations: The durations of calls, by tool.
         sessions: Calls by session, and whether they failed.
@@ -91,7 +91,7 @@ class Minute:
         self.sessions: Counter[tuple[str, bool]] = Counter()
 
     def add(self, other: Minute) -> None:
-        """Add the counts of another time."""
+        """Add the counts of another span of time."""
         self.counts.update(other.counts)
         self.outcomes.update(other.outcomes)
         self.sessions.update(other.sessions)

@@ -57,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True):
     Attributes:
         session_id: The session in which the tool is to run.
         tool_id: Id or name of the tool.
-        args: By position, each a serialised ``Any``.
+        args: The arguments by position, each a serialised ``Any``.
         kwargs: The keyword arguments by name.
         request_id: Identifies duplicates; may be empty.
         timeout_ms: The time limit; 0: none is given.
@@ -81,7 +81,7 @@ class ToolCall(Operation):
     Args:
         host_sessions: The host sessions.
         asked: The request of the caller.
-        via: How it came: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
+        via: The way by which it came: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
         key: The key of its invocation; unique within the conversation.
 
     Attributes:
@@ -93,9 +93,9 @@ class ToolCall(Operation):
         error: The error with which it ended; None while it runs and after a success.
         is_over: Whether it has ended.
         items: The values that it gave, by output.
-        memory_bytes: The most memory that its child process took; 0: it had none.
+        memory_bytes: The most memory that its child process took; 0: it had no child process.
         most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
-        session: The one in which it runs; None if there is none.
+        session: The session in which it runs; None if there is none.
         tool: The tool that is called; None if it does not exist.
         took_s: Seconds until it ended.
     """
@@ -147,7 +147,9 @@ class ToolCall(Operation):
         self.bound: tuple[Tool, Binding | BridgeError] | None = None
 
     def aside(self, size: int, key: str = "bound") -> Await | None:
-        """A step that reads the arguments in another thread before `begin`; None if it is not worth it, or done.
+        """A step that reads the arguments in another thread before `begin`.
+
+        None if the arguments are small, or were read already.
 
         Args:
             size: The size of the request, in bytes.
@@ -178,7 +180,7 @@ class ToolCall(Operation):
 
         Args:
             session: The session.
-            is_shared: Other conversations may join the invocation by its key.
+            is_shared: Whether other conversations may join the invocation by its key.
 
         Returns:
             The steps; none if it was refused and is over.
@@ -309,7 +311,7 @@ class ToolCall(Operation):
 
         Args:
             payload: A serialised ``Any``.
-            size: The size of the message with it; 0: it is not sent.
+            size: The size of the message that carries the item; 0: the item is not sent.
 
         Raises:
             BridgeError: The result is too large to be sent (T-062), or breaks a rule of the tool (T-049).
@@ -345,14 +347,14 @@ class ToolCall(Operation):
         self.asked = msgspec.structs.replace(asked, args=(), kwargs=_NO_KWARGS, context=own)
 
     def repeated(self, error: InvocationError | None) -> None:
-        """Note the ending of the call that this one repeats, and whose answer it gets."""
+        """Note the ending of the call that this one repeats, and whose answer this one gets."""
         self.is_over, self.error = True, error
         self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
         if self.host_sessions.repeated is not None:
             self.host_sessions.repeated(self)
 
     def release(self) -> None:
-        """Drop its values, because the caller was answered."""
+        """Drop the call's values, because the caller was answered."""
         self.items, self._last = [[]], None
 
     def _told(self, error: InvocationError) -> BridgeError:

@@ -37,7 +37,7 @@ class Tool:
         id: ``module:qualname``, or its name if it was not loaded from a module.
         name: The name in the catalogue.
         function: The name, for ``Open.function``.
-        outputs: How many it has.
+        outputs: How many outputs it has.
         accepts: The value for ``Open.accepts``.
         is_stream: Whether it may give any number of values.
         check: Refuses a result that does not fit the annotation (T-049); None: any result is right.
@@ -127,7 +127,7 @@ class Tools:
         specs: The descriptions that callers get, sorted by name (T-033).
 
     Raises:
-        SpecError: Two have one name or one id, or one cannot be a tool.
+        SpecError: Two functions have the same name or id, or one cannot be a tool.
     """
 
     def __init__(self, functions: Iterable[FunctionSpec], *, is_strict: bool = True, tells: bool = True) -> None:
@@ -162,7 +162,8 @@ class Tools:
     def near(self, key: str) -> str:
         """The name that a caller may have meant by an unknown one; empty if no name is similar.
 
-        Among many tools none is suggested: to compare three hundred names takes seven milliseconds of the loop.
+        If there are many tools, none is suggested: comparing three hundred names blocks the loop for seven
+        milliseconds.
         """
         names = self._by_name if self.tells and len(self._by_name) <= _MOST_COMPARED else ()
         return nearest(key[:_LONGEST], names)

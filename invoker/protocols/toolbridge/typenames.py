@@ -106,7 +106,7 @@ def _value(one: Any) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation without names and marks around it; a name that stands for something with itself in it stays."""
+    """An annotation without names and marks around it. A name whose definition contains itself stays."""
     return annotation if is_recursive(annotation) else bare(annotation)
 
 

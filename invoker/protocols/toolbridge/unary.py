@@ -33,7 +33,7 @@ def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
     """Parse a request.
 
     Raises:
-        BridgeError: The frame is too large (T-063), or no message of this kind.
+        BridgeError: The frame is too large (T-063), or is not a message of this kind.
     """
     most = host_sessions.settings.message_bytes
     if len(frame) > most:
@@ -58,7 +58,7 @@ class UnarySession(ABC, Generic[R]):
 
     Attributes:
         reads: The class of the request.
-        answers: The class of the response; where it has a field ``error``, that carries errors (T-160).
+        answers: The class of the response; if it has a field ``error``, errors are sent in it (T-160).
     """
 
     reads: ClassVar[type[Any]]
@@ -125,7 +125,7 @@ class UnarySession(ABC, Generic[R]):
             return self.fail(error)
 
     def half_close(self) -> Sequence[Step]:
-        """The caller sends no more; without a request the rpc is refused."""
+        """Note that the caller sends no more; without a request the rpc is refused."""
         if self._is_asked or self.is_closed:
             return ()
         return (self._closing(Close(no_request())),)

@@ -34,18 +34,18 @@ _GONE: Final = {"unknown": Reason.UNKNOWN, "expired": Reason.EXPIRED, "cleaned":
 
 
 class Talking(UnarySession[R]):
-    """An rpc that is one talk with the store, and a response made of its result."""
+    """An rpc that asks the store several questions in turn, and makes its response from the result."""
 
     session_id: str
     request: R
     _talk: Talk[Any]
 
     def talk(self, request: R, space: str) -> Talk[Any]:
-        """Begin to talk about a space."""
+        """Make the generator of the questions about a space."""
         raise NotImplementedError
 
     def reported(self, result: Any) -> Sequence[Step]:
-        """Make the response from the result of the talk."""
+        """Make the response from the result of the questions."""
         raise NotImplementedError
 
     def asked(self, request: R) -> Sequence[Step]:
@@ -56,7 +56,7 @@ class Talking(UnarySession[R]):
         return self._go_on(None)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question at a time
-        """Ask the next question, or answer."""
+        """Ask the next question, or send the response."""
         return self._go_on(value)
 
     def _go_on(self, value: Any) -> Sequence[Step]:
@@ -90,7 +90,7 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
 class SetSessionVariable(Talking[pb.SetVariableRequest]):
     """Writes one variable, or deletes it where the request has no value (T-118 to T-120).
 
-    Sets a variable; a value that no tool could read is refused (T-052), since it would fail later calls of others.
+    Sets a variable; a value that no tool could read is refused (T-052), since it would make later calls of others fail.
     """
 
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
@@ -106,7 +106,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(request)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Begin, once the value is read; or continue the talk."""
+        """Begin, once the value is read; or continue with the questions."""
         if key != "read":
             return super().answered(key, value)
         if isinstance(value, InvocationError):

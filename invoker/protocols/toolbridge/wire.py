@@ -32,7 +32,7 @@ _PACKAGE: Final = "dspex.read"
 
 
 def _classes() -> dict[str, Any]:
-    """The published messages in a package of their own, with bytes for each ``Any``."""
+    """The published messages in a package of their own, in which each ``Any`` is a field of bytes."""
     published = descriptor_pb2.FileDescriptorProto()
     pb.DESCRIPTOR.CopyToProto(published)
     wanted = {"ToolCallRequest", "ToolStreamRequest", "StreamConfig", "BatchToolCallRequest", "ToolCallItem"}

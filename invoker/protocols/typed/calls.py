@@ -54,10 +54,10 @@ class Slot(msgspec.Struct, frozen=True):
         field: The field of the message.
         number: The number of the field.
         spec: The input's spec.
-        is_stream: Each message may have one.
+        is_stream: Whether each message may have a value for it.
         is_option: Whether it may be left out.
-        is_variadic: Each element of the field is an input of its own.
-        is_named: Whether the field is a map, of which each entry is an input whose name is the key.
+        is_variadic: Whether each element of the field is an input of its own.
+        is_named: Whether the field is a map, and each entry is an input with the key as its name.
         packing: How protobuf packs such elements: ``varint``, ``fixed64``; empty: each has a tag of its own.
     """
 
@@ -80,8 +80,8 @@ class Given(msgspec.Struct, frozen=True):
         field: The field of the message.
         number: The number of the field.
         spec: The output's spec.
-        holds: The media types of payloads that a function has encoded itself, in a `Message`, and that the field can
-            hold: ``text`` or ``bytes``; empty: nothing.
+        holds: Which payloads the field can hold that a function has encoded itself, in a `Message`: ``text`` or
+            ``bytes``; empty: none.
     """
 
     name: str
@@ -108,17 +108,19 @@ class Call(msgspec.Struct, frozen=True):
 
     Attributes:
         spec: The spec of the function.
-        package: The package of the file, and so of its messages.
+        package: The package of the file and of its messages.
         service: Full name.
         method: Its name.
         slots: The fields of a request.
         outputs: The fields of a response.
-        streams_in: Requests are a stream.
-        streams_out: Responses are a stream.
-        trigger: Name of the input that a function without parameters has; empty: it has parameters, or is a source.
-        is_first_only: The function says neither how many outputs it has nor their names, so only the first is served.
+        streams_in: Whether the requests are a stream.
+        streams_out: Whether the responses are a stream.
+        trigger: The name of the input of a function without parameters; empty: the function has parameters, or takes no
+            input.
+        is_first_only: Whether only the first output is served, because the function declares neither the number nor the
+            names of its outputs.
         proto: The media types of its fields.
-        json: Those of its fields in JSON.
+        json: The media types of its fields in JSON.
         binder: Says which names ``**kwargs`` may take; None: the function has none.
     """
 
@@ -153,7 +155,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def is_bare(self) -> bool:
-        """Whether a message of the stream is an item whatever is in it, because there is no other field."""
+        """Whether each message of the stream is an item even if it is empty, because the request has only one field."""
         return self.streams_in and len(self.slots) == 1
 
 

@@ -45,8 +45,7 @@ class Page:
 
     Args:
         schema: The schema of its package.
-        request: Its definition.
-        response: Likewise.
+        request: The definition of the request. response: Likewise.
         find: Gives the class of a message, by its full name.
         readers: The readers of the schema.
         writers: The writers of the schema.
@@ -54,8 +53,10 @@ class Page:
     Attributes:
         request: The class of its request.
         response: Likewise.
-        inputs: By number, the name of the field and the reader that makes its value, or why there is no reader.
-        outputs: By number, the name of the field, the writer that makes its content, and whether None leaves it out.
+        inputs: For each field number, the name of the field and the reader that makes its value, or why there is no
+            reader.
+        outputs: For each field number, the name of the field, the writer that makes its content, and whether None
+            leaves the field out.
     """
 
     def __init__(

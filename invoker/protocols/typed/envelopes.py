@@ -61,7 +61,7 @@ class Envelopes:
     """Takes pieces of a body, and gives the messages in it.
 
     Args:
-        most_bytes: A longer message is refused before it is here.
+        most_bytes: A longer message is refused before its bytes have come.
     """
 
     __slots__ = ("_most_bytes", "_rest")
@@ -77,7 +77,7 @@ class Envelopes:
 
     @property
     def held(self) -> int:
-        """Bytes of it that have come."""
+        """How many bytes of the incomplete message have come."""
         return len(self._rest)
 
     def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
@@ -119,7 +119,7 @@ class Text:
         """Take a piece; gives the bytes that it completes.
 
         Raises:
-            ValueError: The text is no base64.
+            ValueError: The text is not base64.
         """
         signs = self._rest + piece
         whole = len(signs) - len(signs) % 4

@@ -178,10 +178,10 @@ class FieldDef:
         number: The number of the field.
         kind: The kind of its value.
         source: The key of the value: the name of a parameter, an attribute or a key, or a place of a tuple.
-        has_default: The value may be made without it.
-        has_presence: Whether a message shows that it was set, though its kind is no message.
+        has_default: Whether the value can be made without this field.
+        has_presence: Whether a message shows that the field was set, although its kind is not a message.
         oneof: Name of the oneof that it belongs to.
-        is_split: Each of its elements is a value of its own.
+        is_split: Whether each of its elements is a value of its own.
         comment: A comment for readers of the file.
     """
 
@@ -201,7 +201,7 @@ class MessageDef:
     """A message.
 
     Attributes:
-        name: Within its package.
+        name: The name within the package.
         fields: The fields in the order of their numbers.
         comment: A comment for readers of the file.
     """
@@ -216,8 +216,8 @@ class EnumDef:
     """An enum.
 
     Attributes:
-        name: Within its package.
-        values: Names, numbers and members; the first one is protobuf's own, and stands for nothing.
+        name: The name within the package.
+        values: Names, numbers and members; the first one is required by protobuf, and stands for no member.
         comment: A comment for readers of the file.
     """
 

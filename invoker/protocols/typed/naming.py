@@ -54,10 +54,10 @@ def service_of(package: str) -> str:
 
 
 class Names:
-    """Names of one scope, each given once.
+    """Gives names in one scope, each only once.
 
     Args:
-        key: Two names with the same key are in each other's way.
+        key: Names with the same key count as equal.
     """
 
     def __init__(self, *taken: str, key: Callable[[str], str] = str) -> None:
@@ -65,7 +65,7 @@ class Names:
         self._taken = {key(one) for one in taken}
 
     def give(self, wanted: str, behind: str = "") -> str:
-        """The name, or the first free one with a number behind it.
+        """Give the name, or the first free one that is made by appending a number.
 
         Args:
             wanted: The name without its fixed ending.

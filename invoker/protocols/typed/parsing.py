@@ -52,12 +52,12 @@ def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
 
     Args:
         cls: The class of the message.
-        field: Its name.
+        field: The name of the field.
         around: One of `AROUND`.
         payload: The JSON; empty if there is none.
 
     Raises:
-        ValueError: The payload is no JSON, or does not fit the field.
+        ValueError: The payload is not JSON, or does not fit the field.
     """
     if not payload:
         return cls()
@@ -99,7 +99,7 @@ def _is_filled(message: Any, field: str, items: Any) -> bool:
         try:
             is_taken = taken.issuperset(map(type, several))
             held.extend(several if is_taken else ())
-        except (ValueError, OverflowError):  # one is out of range, or a text is no Unicode
+        except (ValueError, OverflowError):  # an element is out of range, or a text is not Unicode
             is_taken = False
         if not is_taken:
             message.ClearField(field)
@@ -109,7 +109,9 @@ def _is_filled(message: Any, field: str, items: Any) -> bool:
 
 @lru_cache(maxsize=512)
 def _names(field: FieldDescriptor, around: bytes) -> Mapping[str, str] | None:
-    """The names of the fields of the message in a field, by each key that means them; None: it holds none, or several.
+    """The names of the fields of the message in a field, by each key that means them.
+
+    None: the field holds no message, or several.
 
     The messages of protobuf itself have forms of their own in JSON.
     """

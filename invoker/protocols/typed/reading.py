@@ -111,7 +111,7 @@ class Readers:
         return lambda message: item(getattr(message, name)[0])
 
     def read(self, kind: Kind) -> Read:
-        """Make a closure that turns what a field of this kind holds into a Python value."""
+        """Make a closure that turns the content of a field of this kind into a Python value."""
         return self._makers[type(kind)](kind)
 
     def _wrap(self, kind: WrapKind) -> Read:
@@ -139,7 +139,10 @@ class Readers:
         return lambda held: {key: value(one) for key, one in held.items()}
 
     def _fields(self, definition: MessageDef) -> list[tuple[str, Get]]:
-        """Sources and closures; the list is filled after it is known, as a field may hold the message itself."""
+        """Sources and closures.
+
+        The list is returned first and filled afterwards, since a field may hold the message itself.
+        """
         known = self._messages.get(id(definition))
         if known is None:
             known = self._messages[id(definition)] = []

@@ -45,11 +45,11 @@ class Schema:
     """One file.
 
     Attributes:
-        package: Its name.
+        package: The name of the package.
         service: Name of its service, without the package.
         rpcs: The rpcs in the order of the functions.
         messages: All messages, those of the methods first.
-        enums: All.
+        enums: All enums.
     """
 
     package: str
@@ -151,7 +151,7 @@ def _kind(types: Types, type_: Any, take: Take) -> Kind:
 
 
 def _tells_nothing(kind: Kind) -> bool:
-    """Whether protobuf shows that a field of this kind is set only if it is marked as optional."""
+    """Whether a message does not show that a field of this kind is set, unless the field is marked as optional."""
     return isinstance(kind, (ScalarKind, TextKind, EnumKind))
 
 

@@ -72,7 +72,7 @@ class TypedSession:
     Args:
         call: The method.
         metadata: The metadata of the call, given to the function's context.
-        is_json: Messages are JSON; else they are serialised.
+        is_json: Whether messages are JSON; otherwise they are serialised.
     """
 
     __slots__ = ("_call", "_came", "_is_json", "_kept", "_metadata", "_names", "_types", "state")
@@ -82,7 +82,7 @@ class TypedSession:
         self._call = call
         self._is_json = is_json
         self._metadata = metadata
-        self._came: frozenset[int] = frozenset()  # the fields that requests have had
+        self._came: frozenset[int] = frozenset()  # the numbers of the fields that requests have had
         self._kept: dict[int, bytes] = {}
         self._names: tuple[str, ...] = ()
         self._types = call.json if is_json else call.proto
@@ -144,7 +144,7 @@ class TypedSession:
         return (Close(None if error is None else told(error, self._names)),)
 
     def _begin(self, parts: Mapping[int, bytes]) -> Sequence[CallStep]:
-        """Open the invocation with all that has to be there, and the options that are."""
+        """Open the invocation with all required values, and the options that have come."""
         call = self._call
         given: list[tuple[Slot, bytes | None]] = []
         found: list[str] = []
@@ -218,7 +218,7 @@ class TypedSession:
         """The values for ``*args``.
 
         Raises:
-            ProtocolViolation: There is too much.
+            ProtocolViolation: There are too many elements.
         """
         if part is None:
             return ()
@@ -265,7 +265,10 @@ class TypedSession:
         return msgspec.json.encode(merged)
 
     def _held(self, event: Emitted) -> bytes:
-        """A response with what the function has encoded itself; text and bytes are alike in protobuf."""
+        """A response with a payload that the function has encoded itself.
+
+        Text and bytes are encoded alike in protobuf.
+        """
         output, payload = self._call.outputs[event.index], event.message.payload
         if self._is_json:
             text = payload.decode(errors="replace") if output.holds == "text" else b64encode(payload).decode()
@@ -276,7 +279,7 @@ class TypedSession:
         return self.break_off(StatusError(Status.INVALID_ARGUMENT, f"{ProtocolViolation.prefix}: {text}"))
 
     def break_off(self, error: InvocationError) -> Sequence[CallStep]:
-        """End the call with an error that was met outside."""
+        """End the call with an error that was found outside of this session."""
         if self.state is State.FRESH:
             self.state = State.CLOSED
             return (Close(error),)
@@ -287,7 +290,7 @@ def told(error: InvocationError, names: Sequence[str] = ()) -> InvocationError:
     """The error as a caller of a typed method gets it: the caller's own errors are INVALID_ARGUMENT (H-108).
 
     Args:
-        error: As the invocation has ended with it.
+        error: The error with which the invocation has ended.
         names: The names of the inputs, in the order of their index.
     """
     if not isinstance(error, (DecodeError, ProtocolViolation)):

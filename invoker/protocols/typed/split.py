@@ -23,7 +23,7 @@ def split(frame: bytes) -> dict[int, bytes]:
     """The parts by their field's number; several of one field are one part.
 
     Raises:
-        ValueError: The frame is no message.
+        ValueError: The frame is not a message.
     """
     found: dict[int, list[bytes]] = {}
     place, size = 0, len(frame)
@@ -57,7 +57,7 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
         most: How many elements are given at most.
 
     Raises:
-        ValueError: The bytes are no message.
+        ValueError: The bytes are not a message.
     """
     found: list[bytes] = []
     place = 0
@@ -86,7 +86,7 @@ def entries(part: bytes) -> dict[str, bytes]:
         part: As `split` gives it.
 
     Raises:
-        ValueError: The bytes are no message, or a key is no text.
+        ValueError: The bytes are not a message, or a key is not text.
     """
     found: dict[str, bytes] = {}
     for element in elements(part, ""):

@@ -228,7 +228,7 @@ class Types:
         return FieldDef(name, number, kind, source=source, has_default=has_default, has_presence=has_presence)
 
     def _shaped(self, name: str, kinds: tuple[Kind, ...], fields: Callable[[], list[FieldDef]]) -> MessageDef:
-        """The message that consists of exactly these kinds; there is one in a package."""
+        """The message that consists of exactly these kinds; a package has only one such message."""
         for known, of, found in self._shapes:
             if known == name and of == kinds:
                 return found
@@ -238,7 +238,7 @@ class Types:
         return made
 
     def _word(self, kind: Kind) -> str:
-        """The word for a kind within the names of others; different kinds have different words."""
+        """The word for a kind, for use in names of other messages; different kinds have different words."""
         match kind:
             case ScalarKind():
                 return _proto_word(kind)

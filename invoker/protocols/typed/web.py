@@ -67,7 +67,7 @@ class _Form(NamedTuple):
 
     Attributes:
         kind: ``unary``, ``connect`` or ``web``.
-        is_json: Messages are JSON.
+        is_json: Whether messages are JSON.
         is_text: Whether everything is base64.
         content_type: The media type of the response.
     """
@@ -88,7 +88,7 @@ class WebSession:
     Attributes:
         has_begun: Whether the head of a stream was sent.
         is_told: Whether the response, or the end of the stream, was sent.
-        cuts: Whether an error cuts the connection: never, since the end of a stream reports it.
+        cuts: Whether an error cuts the connection. It never does, since the end of a stream reports errors.
     """
 
     cuts = False
@@ -229,7 +229,7 @@ class WebSession:
         """The messages that this piece of a body completes, unpacked.
 
         Raises:
-            ValueError: One is not as it should be, or they make too much of the piece.
+            ValueError: A message is invalid, or the messages are too large once they are decompressed.
         """
         found: list[bytes] = []
         size = 0
@@ -311,7 +311,7 @@ class WebSession:
 
 
 def timeout_of(head: RequestHead) -> float | None:
-    """How long the caller waits, in seconds; None if it has no valid one."""
+    """How long the caller waits, in seconds; None if the caller gives no valid time."""
     millis = _MILLIS.fullmatch(head.value("connect-timeout-ms").strip())
     if millis is not None:
         return int(millis[0]) / 1000

@@ -45,7 +45,7 @@ class Writers:
     """The closures of one schema.
 
     Args:
-        find: Gives the class of a message: of ours by its name, of protobuf's by its full one.
+        find: Gives the class of a message: one of this schema by its name, one of protobuf by its full name.
     """
 
     def __init__(self, find: Callable[[str], Any]) -> None:
@@ -69,7 +69,7 @@ class Writers:
         }
 
     def write(self, kind: Kind) -> Write:
-        """Make a closure that turns a Python value into what a field of this kind holds."""
+        """Make a closure that turns a Python value into the content of a field of this kind."""
         return self._makers[type(kind)](kind)
 
     def _map(self, kind: MapKind) -> Write:
@@ -106,7 +106,10 @@ class Writers:
         return write
 
     def _fields(self, definition: MessageDef) -> list[tuple[str, str, Write]]:
-        """Names, sources and closures; the list is filled after it is known, as a field may hold the message itself."""
+        """Names, sources and closures.
+
+        The list is returned first and filled afterwards, since a field may hold the message itself.
+        """
         known = self._messages.get(id(definition))
         if known is None:
             known = self._messages[id(definition)] = []

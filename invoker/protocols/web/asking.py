@@ -39,11 +39,11 @@ _PAGE = "; a browser finds a page to try them here, if the server is started wit
 
 
 class RefusedError(Exception):
-    """A request is refused by its head.
+    """A request is refused because of its head.
 
     Attributes:
-        error: Why.
-        status: The status of the response, instead of the error's; 0: the error's.
+        error: Why it is refused.
+        status: The status of the response; 0: the status of the error.
         headers: The headers of the response.
     """
 
@@ -59,18 +59,19 @@ class Asked(msgspec.Struct, frozen=True):
 
     Attributes:
         accept: The Accept list as it came; never empty once the head was read.
-        function: Its name; empty: the only one.
+        function: The name of the function; empty: the only one.
         inputs: The inputs of the function.
         query: The query of the request.
         content_type: The media type of the body; empty when it was missing.
         headers: The headers that the function sees.
         opening: The step that opens the invocation, and the media type of its value, if the body is one value.
         reading: How the body is read.
-        stream: Media type of the streamed answer, and the accepted types of each item; None: one value is.
-        is_implied: Whether the answer is a stream because of the path, and not because Accept names one (H-240).
+        stream: The media type of the streamed answer, and the accepted types of each item; None: the answer is one
+            value.
+        is_implied: Whether the path makes the answer a stream, not the Accept list (H-240).
         is_piped: Whether the body would be fed item by item if a stream were the answer.
         is_bodiless: Whether the request counts as having no body, even if bytes come.
-        is_head: Whether nothing but the head of a response is wanted.
+        is_head: Whether only the head of a response is wanted.
         is_repeated: Whether a browser reconnects to a stream of events, some of which it already has.
         wanted: The accepted media types of a value.
         as_events: Whether each value is sent as an event of CloudEvents.
@@ -95,12 +96,12 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs that the response is made of; none of a function that gives nothing (H-018)."""
+        """Names of the outputs that become the response; none if the function gives no output (H-018)."""
         return NAMES_OUT if self.inputs.outputs else ()
 
     @property
     def streams(self) -> bool:
-        """Whether anything streams, in or out."""
+        """Whether the body or the answer streams."""
         return self.stream is not None or self.reading is not Reading.WHOLE
 
 
@@ -212,7 +213,7 @@ def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes:
 
 
 def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
-    """The stream with which a function's own path answers, and the accepted types of its values; None: one value is.
+    """The stream with which a function's own path answers, and the accepted types of its values; None: no stream.
 
     Raises:
         NotAcceptable: The function gives a stream, and Accept lists nothing that it could be.
@@ -296,7 +297,10 @@ def is_form(content_type: str) -> bool:
 
 
 def _input_headers(head: RequestHead, content_type: str) -> Headers:
-    """What the function sees: all but Content-Type and Accept, several values joined, X-Http-* ours (R-151, H-209)."""
+    """The headers that the function sees.
+
+    Content-Type and Accept are left out, repeated headers are joined, and X-Http-* are set here (R-151, H-209).
+    """
     joined: dict[str, tuple[str, list[str]]] = {}
     for name, value in head.headers:
         key = name.lower()

@@ -58,7 +58,7 @@ _INT32: Final = range(-(2**31), 2**31)
 
 
 def is_packed(content_type: str) -> bool:
-    """Whether a body is an event, or some, in structured mode."""
+    """Whether a body holds one event, or several, in structured mode."""
     return _essence(content_type) in (EVENT, BATCH)
 
 
@@ -76,7 +76,7 @@ def asks_for_events(accept: str) -> bool:
 
 
 def without_events(accept: str) -> str:
-    """The Accept list for an event's data: the types that are listed besides the event itself, or any type."""
+    """The Accept list for an event's data: the listed types without the event itself, or any type."""
     rest = [one for one in ranges(accept) if one.media_type.essence not in (EVENT, BATCH)]
     return ", ".join(f"{one.media_type};q={one.q:g}" for one in rest) or "*/*"
 
@@ -112,7 +112,7 @@ def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[b
         headers: The headers of the request; headers that look like attributes are ignored.
 
     Raises:
-        DecodeError: The body is no event, or an attribute or the data is missing or invalid.
+        DecodeError: The body is not an event, or an attribute or the data is missing or invalid.
 
     Source: JSON format, 2 to 4; HTTP binding, 3.2 and 3.3.
     """
@@ -141,7 +141,7 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
         source: The source, if the message gives none.
 
     Raises:
-        EncodeError: A header is no valid attribute of an event.
+        EncodeError: A header is not a valid attribute of an event.
     """
     if not _is_event(headers):
         return headers
@@ -158,7 +158,7 @@ def structured(message: Message[bytes], *, source: str, kind: str) -> Message[by
         kind: The type, if the message gives none.
 
     Raises:
-        EncodeError: A header is no valid attribute of an event.
+        EncodeError: A header is not a valid attribute of an event.
     """
     headers = message.headers if _is_event(message.headers) else {**message.headers, "ce-type": kind}
     others, attributes = _split(headers, source=source)
@@ -215,7 +215,7 @@ def _text_of(name: str, value: Any, where: str) -> str | None:
 
 
 def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, where: str) -> tuple[str, bytes]:
-    """The media type of an event's data, and the data; without data both are empty, unless it gives a media type."""
+    """The media type of an event's data, and the data; both are empty if the event has neither."""
     is_null = data is None or bytes(data) == b"null"
     if packed is not None and bytes(packed) != b"null":
         if not is_null:
@@ -305,7 +305,7 @@ def _fault(attributes: Mapping[str, str]) -> str:
 
 
 def _split(headers: Mapping[str, str], *, source: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Headers that are no attributes, and the attributes, with those that the function has not set."""
+    """Split headers into attributes and others; attributes that the function has not set are added."""
     others: dict[str, str] = {}
     attributes = {"specversion": _VERSION, "id": "", "source": source, "type": "", "time": ""}
     for name, value in headers.items():
@@ -332,7 +332,7 @@ def _data_of(payload: bytes, media_type: str) -> dict[str, Any]:
         try:
             return {**told, "data": msgspec.Raw(msgspec.json.format(payload, indent=-1))}
         except (ValueError, RecursionError):
-            pass  # the payload that a function calls JSON may be no JSON
+            pass  # a payload may be invalid although the function declares it as JSON
     elif media_type.startswith("text/"):
         try:
             return {**told, "data": payload.decode(_charset(media_type))}

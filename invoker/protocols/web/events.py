@@ -25,7 +25,7 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
         DecodeError: The body is an invalid event; or as `fill`.
     """
     if not is_packed(asked.content_type):
-        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: it holds JSON, if any
+        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: the body is JSON
         content_type = asked.content_type if body or not is_assumed else ""
         return fill(asked.inputs, asked.query, content_type, body, asked.headers), asked.headers
     events = unpacked(asked.content_type, body, asked.headers)
@@ -51,7 +51,7 @@ def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
 
 
 def given(message: Message[bytes], asked: Asked) -> Message[bytes]:
-    """The message that is sent for a value: an event, if it is one or the client wants only events.
+    """The message that is sent for a value: an event, if the value is one or the client wants only events.
 
     Raises:
         EncodeError: The value must be an event, and its attributes are invalid.

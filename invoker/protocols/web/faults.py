@@ -43,7 +43,7 @@ def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...
     Args:
         error: Any error.
         signature: The signature of the function.
-        names: The names of the inputs, as the invocation was opened.
+        names: The names of the inputs with which the invocation was opened.
     """
     index = error.place.index if error.place is not None and error.place.kind == "input" else None
     known = signature.named(names)
@@ -72,7 +72,7 @@ def hint(signature: Signature, parameter: str, content_type: str, begins: bytes)
         signature: The signature of the function.
         parameter: The parameter that could not take the value.
         content_type: The media type of the body.
-        begins: Its first byte; empty: there was none, or it was not read as one.
+        begins: The first byte of the body; empty: there was no body, or it was not read as one value.
     """
     one = next((each for each in signature.fields if each.name == parameter), None)
     if one is None or not begins:

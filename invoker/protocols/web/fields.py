@@ -50,24 +50,26 @@ class Field(msgspec.Struct, frozen=True):
     Attributes:
         name: The name of the input.
         is_option: Whether it has a default.
-        is_value: Whether it is one value: for the whole call, or because each further value would give a further
+        is_value: Whether it takes only one value: for the whole call, or because each further value would give another
             output.
-        needs_value: The function is not called without it.
+        needs_value: Whether the function is not called without a value of it.
         is_list: Its values may be given one by one.
         is_bytes: Whether its values are bytes.
-        is_json: Whether a single text is JSON; otherwise it is the value, or an item of the list.
+        is_json: Whether a single text is parsed as JSON; otherwise the text is the value, or an item of the list.
         is_scalar: Whether it is a text, a number or a truth value, to which no object can be converted.
-        is_bare: Whether it has no type, so an object or a form with names of parameters is spread over these (H-245).
-        takes_object: A whole JSON object may be its value.
-        takes_form: A whole form may be its value.
-        takes_parts: All parts of a multipart body may be its value.
-        keys: Names of the fields of its objects; None where objects have other keys, too, or it takes none.
+        is_bare: Whether it has no type; then an object or a form whose names are parameters gives values to these
+            parameters (H-245).
+        takes_object: Whether a whole JSON object may be its value.
+        takes_form: Whether a whole form may be its value.
+        takes_parts: Whether all parts of a multipart body together may be its value.
+        keys: Names of the fields of its objects; None if objects may have other keys, too, or it takes no objects.
         texts: Media types without a codec that count as plain text for it.
         sent_as: The media type of one of its values if the request gives none: plain text, JSON, or bytes.
-        is_text: Any text is one of its values, the empty one, too.
-        skips_empty: Whether it has a default and takes no empty text, so that an empty field of a form counts as
-            missing.
-        known: For bytes: whether a media type has a codec; any other one is bytes to it. None: it takes no bytes.
+        is_text: Whether any text is one of its values, also the empty text.
+        skips_empty: Whether an empty field of a form counts as missing, because it has a default and takes no empty
+            text.
+        known: If it takes bytes, returns whether a media type has a codec; payloads of all other types are taken as
+            bytes. None: it takes no bytes.
     """
 
     name: str
@@ -91,35 +93,42 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What the session needs to know of a function.
+    """The data of a function that the session needs.
 
     Attributes:
-        inputs: Names of those that every caller gives.
+        inputs: Names of the inputs that every caller gives.
         is_open: Whether it takes any number of further inputs.
-        opens_values: Whether each of those is one value, and no stream.
-        opens_fields: Whether a JSON object may give inputs by their names, because none of them takes objects.
-        own_keys: Names of the fields of those objects, where there are any; None: they have other keys, too.
-        fields: All parameters, with options; none where a request is one message whatever the function is.
-        options: The options of a function that takes any number of inputs; those of others are among ``fields``.
-        outputs: Names of what it gives.
+        opens_values: Whether each of the further inputs is one value, not a stream.
+        opens_fields: Whether a JSON object may give the further inputs by their names, because none of them takes
+            objects.
+        own_keys: Names of the fields of the objects that the further inputs take, if they take any; None: the objects
+            may have other keys, too.
+        fields: All parameters, with options; empty if each request is one message, whatever the function is.
+        options: The options of a function that takes any number of inputs; those of other functions are among
+            ``fields``.
+        outputs: Names of its outputs.
         is_safe: Whether GET may call it.
-        is_streaming: Whether it is handed the streams of its inputs.
-        gives_many: Whether it gives as many values as it likes, whatever it is given.
-        pieces: The media type of a body that is its values one behind the other; empty: they are lines of JSON.
-        is_told: Whether the first value says the media type and headers of such a body, because it is a message.
-        own_lines: Whether a codec takes NDJSON for one value of the first input.
-        plain_type: The media type of a value that is a `Message` of text or bytes, which may say another type; empty:
-            it is none, or the function declares its types.
-        is_text: Whether its values are text, so that they leave as UTF-8 where the function says no charset; None: its
-            annotation does not show it, or it has several outputs.
-        offers: Gives the media types that its one value can have; None: it has several, or none.
-        can_give: Whether its one value can be what an Accept list wants; None: its annotation does not show it.
+        is_streaming: Whether it receives its inputs as streams.
+        gives_many: Whether the number of its values does not depend on the number of values that it is given.
+        pieces: The media type of a response body that joins its values one after the other; empty: the values are lines
+            of JSON.
+        is_told: Whether the first value determines the media type and the headers of such a body, because it is a
+            message.
+        own_lines: Whether a codec decodes a whole NDJSON body to one value of the first input.
+        plain_type: The media type of a value that is a `Message` of text or bytes, unless the message names another
+            type; empty: values are not such messages, or the function declares their types.
+        is_text: Whether its values are text, so that they are sent as UTF-8 if the function names no charset; None: its
+            annotation does not show this, or it has several outputs.
+        offers: Gives the media types that its one value can have; None: it has several outputs, or none.
+        can_give: Returns whether its one value can have a type of an Accept list; None: its annotation does not show
+            this.
         name: The name of the function.
-        drops: Whether names of a form or an object that are no parameter's are ignored (H-231); else they are refused.
+        drops: Whether names in a form or an object that are not names of parameters are ignored (H-231); otherwise they
+            are refused.
         gives_ahead: Whether a thread makes the next value while a client takes the one before.
-        more: What ``**kwargs`` takes by any other name; None: the function has none.
-        streams: Names of those that take any number of values.
-        binder: Says which of them values are for.
+        more: The field for ``**kwargs``, which takes values of all other names; None: the function has no ``**kwargs``.
+        streams: Names of the inputs that take any number of values.
+        binder: Decides which input each value is for.
     """
 
     inputs: tuple[str, ...]
@@ -149,7 +158,7 @@ class Signature(msgspec.Struct, frozen=True):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names that values in a request may have; ``**kwargs`` takes others."""
+        """The names that values in a request may have; ``**kwargs`` takes all other names."""
         return tuple([one.name for one in self.fields]) or (*self.inputs, *(one.name for one in self.options))
 
     def takes(self, name: str) -> bool:
@@ -241,14 +250,14 @@ def _pieces(one: StreamSpec) -> str:
 
 
 def _own_kind(one: StreamSpec) -> type | None:
-    """The one class of the values in a message; None if it is no message, of another class, or of declared types."""
+    """The only class of the values in messages. None if there are no messages, several classes, or declared types."""
     kinds = members(one.type)
     is_open = one.take is Take.MESSAGE and not one.media_types
     return kinds[0] if is_open and kinds in ((str,), (bytes,)) else None
 
 
 def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | None:
-    """R-146: a test of which Accept lists a value can meet, by its classes; None where these do not show it."""
+    """R-146: Make a test whether a value can meet an Accept list; None if the value's classes do not show it."""
     classes = [typing.get_origin(kind) or kind for kind in members(one.type)]
     if one.take is not Take.PAYLOAD or not all(kind in _TOLD for kind in classes):
         return None
@@ -266,12 +275,12 @@ def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | No
 def _takes(offer: Offer, cls: type) -> bool:
     codec = offer.codec
     if isinstance(codec, Adapted) or not isinstance(codec, Specialised):
-        return True  # the codec decides by values only
+        return True  # the codec decides by the value, not by its class
     return codec.encoder(offer, cls, Place("value")) is not None
 
 
 def _offered(one: StreamSpec) -> tuple[str, ...]:
-    from invoker.author.described import given_as  # it imports all of schemas, and is seldom needed
+    from invoker.author.described import given_as  # this imports all modules of schemas, and is seldom needed
 
     return given_as(one)
 

@@ -36,11 +36,11 @@ from invoker.protocols.web.variadic import parts_of
 
 
 class Filled(NamedTuple):
-    """What opens an invocation.
+    """The names and messages with which an invocation is opened.
 
     Attributes:
         names: The names of the inputs, as the function sees them.
-        messages: What is fed to them, in order.
+        messages: The messages that are fed to the inputs, in order.
         bound: As `invoker.core.steps.Open` has it.
     """
 
@@ -72,13 +72,13 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
 
     Args:
         signature: The signature of the function.
-        query: Without the question mark.
+        query: The query, without the question mark.
         content_type: The content type as it came; empty when it was missing.
-        body: All of it.
+        body: The whole body.
         headers: The headers for every message.
 
     Raises:
-        DecodeError: A value is missing, nearest, is given twice, or cannot be read.
+        DecodeError: A value is missing, has a misspelt name, is given twice, or cannot be read.
     """
     if signature.is_open:
         parts = parts_of(signature, content_type, body)
@@ -110,7 +110,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
 def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple[str, ...], str] | None:
     """The names of the inputs, and the media type of the body, if that is the first parameter's value as it is.
 
-    None if this depends on the body; see `is_plain`, which each body has to be.
+    None if this depends on the body. Each body has to satisfy `is_plain`.
     """
     if query or not content_type or not signature.fields or signature.more is not None:
         return None
@@ -126,7 +126,7 @@ def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple
 
 
 def is_plain(media_type: str, body: bytes) -> bool:
-    """Whether a body is one value, for sure; the members of a JSON object may be several."""
+    """Whether a body is certainly one value; the members of a JSON object may be several values."""
     return media_type != _JSON or body[:1] in _NO_OBJECT
 
 
@@ -164,7 +164,7 @@ def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
 def _fill_open(
     signature: Signature, query: str, parts: Sequence[Part], headers: Headers, whole: Message[bytes] | None = None
 ) -> Filled:
-    """The values for a function of any number of inputs; those of a query are parts, too, but for options."""
+    """The values for a function of any number of inputs; those in a query are parts, too, except options."""
     if signature.drops and signature.more is None:
         parts = [part for part in parts if part.name in signature.known]
     options = [one.name for one in signature.options]
@@ -188,7 +188,7 @@ def from_query(signature: Signature, query: str, headers: Headers) -> list[tuple
     """The values in a query for parameters, by name; other keys are ignored, unless ``**kwargs`` takes them.
 
     Raises:
-        DecodeError: It is not UTF-8, or spells a parameter wrongly.
+        DecodeError: The query is not UTF-8, or misspells a parameter.
     """
     if not query:
         return []
@@ -199,7 +199,9 @@ def from_query(signature: Signature, query: str, headers: Headers) -> list[tuple
 
 
 def _check_spelling(function: str, names: Sequence[str], keys: Collection[str]) -> None:
-    """Refuse a key that is no parameter and nearly one that is not given (H-201).
+    """Refuse a key that is not a parameter, but resembles a parameter that is not given (H-201).
+
+    Links contain keys of other programs, such as trackers and caches, so a key that resembles no parameter is ignored.
 
     A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
     """
@@ -226,7 +228,7 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
                 f"the body begins with {begins.decode()!r}, so it is not a form; for JSON, send "
                 "Content-Type: application/json, and for other text text/plain"
             )
-        if b"=" not in body:  # what `curl -d Bob` means
+        if b"=" not in body:  # the sender has used `curl -d Bob`
             if not signature.fields:
                 return None
             charset = content_type.partition(";")
@@ -247,21 +249,21 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
 
 
 def _first(signature: Signature) -> Field:
-    """The parameter that takes a whole body; where there is none, what ``**kwargs`` takes, which never does."""
+    """The parameter that takes a whole body; if there is none, the field for ``**kwargs``, which never takes one."""
     assert signature.fields or signature.more is not None
     return signature.fields[0] if signature.more is None or signature.fields else signature.more
 
 
 def _is_file(signature: Signature, body: bytes) -> bool:
-    """Whether a body is no form, though its media type says so, and the first parameter takes such bytes."""
+    """Whether a body is not a form although its media type says so, and the first parameter takes such bytes."""
     first = _first(signature)
     return first.known is not None and not first.takes_form and not is_form_of(body, signature.known)
 
 
 def _is_whole(signature: Signature, body: bytes, *, takes: bool) -> bool:
-    """Whether the whole body is the value of the first parameter, which takes it with any keys."""
+    """Whether the whole body is the value of the first parameter, which accepts any keys."""
     first, is_only = _first(signature), len(signature.fields) == 1 and signature.more is None
-    is_unnamed = is_only and first.name.isascii() and first.name.encode() not in body  # others may be escaped
+    is_unnamed = is_only and first.name.isascii() and first.name.encode() not in body  # non-ASCII may be escaped
     return takes and len(signature.inputs) < 2 and not (first.is_bare or (first.keys is not None and not is_unnamed))
 
 
@@ -295,7 +297,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
 
 
 def _taken_whole(name: str, content_type: str, body: bytes) -> str:
-    """A hint of what became of a body that its sender may have meant for several parameters."""
+    """A hint that the body was taken as one value, although its sender may have meant it for several parameters."""
     essence = content_type.partition(";")[0].strip().lower()
     if body.lstrip()[:1] != b"{":
         return f"; the body was taken for '{name}'" if body and essence not in (_FORM, _PARTS) else ""
@@ -314,7 +316,7 @@ def _taken_whole(name: str, content_type: str, body: bytes) -> str:
 def _arranged(
     signature: Signature, given: _Given, *, later: Collection[str] = (), met: tuple[str, bytes] = ("", b"")
 ) -> Filled:
-    """What opens the function; what was ``met`` is for the texts of errors."""
+    """Arrange the values for the opening of the invocation; ``met`` is quoted in the texts of errors."""
     own, fields = signature.inputs, signature.fields
     hint = _taken_whole(fields[0].name, *met) if met[1] and fields else ""
     places, found = bound(signature, [name for name, _ in given], later=later, hint=hint)

@@ -131,7 +131,7 @@ class Format(ABC):
 
     @abstractmethod
     def _around(self, index: int, message: Message[bytes]) -> tuple[bytes, bytes]:
-        """The bytes before and behind the value of an item."""
+        """The bytes before and after the value of an item."""
 
     @abstractmethod
     def _value(self, message: Message[bytes]) -> Iterator[bytes]:
@@ -227,7 +227,7 @@ class Mixed(Format):
 
     Args:
         names: The names of the outputs.
-        is_text: Whether values were made of text; None: this is not known.
+        is_text: Whether values were encoded from text; None: this is not known.
     """
 
     def __init__(self, names: Sequence[str], *, is_text: bool | None = None) -> None:
@@ -239,7 +239,7 @@ class Mixed(Format):
         self._has_begun = False
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """One part, and the delimiter behind it."""
+        """One part, and the delimiter after it."""
         before, after = self._around(index, message)
         return b"%b%b%b" % (before, message.payload, after)
 
@@ -270,7 +270,7 @@ class Mixed(Format):
 
 
 class Pieces(Format):
-    """The values themselves, one behind the other: pieces of a text, or of a file.
+    """The values themselves, one after the other: pieces of a text, or of a file.
 
     Args:
         media_type: The media type of the whole.
@@ -295,12 +295,12 @@ class Pieces(Format):
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
-        """Nothing: an error can only break the connection off."""
+        """Give no bytes, since only a broken connection can show an error in this format."""
         return b""
 
 
 def _quoted(name: str) -> str:
-    """A name as browsers quote it in a form's parts; they escape no ``%``.
+    """A name as browsers quote it in the parts of a form, where ``%`` is not escaped.
 
     Raises:
         EncodeError: The name would be read as another one.
@@ -319,9 +319,9 @@ def format_of(kind: str, names: Sequence[str], *, is_text: bool | None = None) -
     """The format of one response.
 
     Args:
-        kind: Its media type.
+        kind: The media type of the response.
         names: The names of the outputs.
-        is_text: Whether values were made of text; None: this is not known.
+        is_text: Whether values were encoded from text; None: this is not known.
     """
     if kind == MIXED:
         return Mixed(names, is_text=is_text)

@@ -77,7 +77,7 @@ class HttpSession:
     Args:
         signature: Finds the signature of the function that the request names, or of the only one when it names none;
             raises InvocationError when there is no such function.
-        max_body_bytes: A longer body is refused with 413, as soon as it shows.
+        max_body_bytes: A longer body is refused with 413, as soon as its length is known.
     """
 
     __slots__ = (
@@ -100,14 +100,14 @@ class HttpSession:
 
     @property
     def can_repeat(self) -> bool:
-        """Whether this session has read a head, so that `again` can begin others; not where the body comes in parts."""
+        """Whether `again` can make sessions, since this one has read a head; False if the body comes in parts."""
         return self.state is State.READING and self._form is None and not self._asked.streams
 
     @property
     def asked(self) -> Asked:
         """The request that the head describes.
 
-        Where anything streams, a `StreamSession` is the right one for this request.
+        If the body or the answer streams, a `StreamSession` has to handle this request.
         """
         return self._asked
 
@@ -115,7 +115,7 @@ class HttpSession:
         """A session for another request with the same head.
 
         Args:
-            body: The bytes of it that have come; no more than the head announces.
+            body: The bytes of the body that have come; no more than the head announces.
         """
         other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         other.state, other._asked = self.state, self._asked
@@ -130,7 +130,7 @@ class HttpSession:
             ProtocolViolation: A head is not the first frame, or a chunk is.
         """
         if self.state is State.CLOSED:
-            return ()  # it is refused already, so the rest of the body is dropped
+            return ()  # the request is refused already, so the rest of the body is dropped
         if isinstance(frame, BodyChunk) and self.state is State.READING:
             return self._chunk(frame.payload)
         if isinstance(frame, RequestHead) and self.state is State.FRESH:
@@ -223,7 +223,8 @@ class HttpSession:
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[CallStep]:
-        # The error keeps no traceback, which would hold, in a cycle, what its connection has read ahead.
+        # The error keeps no traceback. A traceback would form a cycle that holds the bytes which its connection has
+        # read ahead.
         return self._answer(*refused(self._asked, error, self._names, self._begins, status=status, headers=headers))
 
     def _answer(self, response: Response, error: InvocationError | None) -> Sequence[CallStep]:
@@ -238,7 +239,7 @@ def opened(asked: Asked, body: bytes) -> tuple[Open, Sequence[tuple[int, Message
     """The step that opens the invocation of a request whose whole body is here, and the messages of its inputs.
 
     Raises:
-        InvocationError: The body, or the query, does not give the function what it takes.
+        InvocationError: The body and the query do not give the values that the function takes.
 
     Source: riff request-reply.md (R-150, R-162).
     """
@@ -265,7 +266,7 @@ def reply(
         asked: The request.
         message: The value that the function gave; None: it gave none.
         error: The error with which the invocation ended, if it failed.
-        names: The names of its inputs, as it was opened.
+        names: The names of the inputs with which the invocation was opened.
         begins: The first byte of the body.
     """
     if error is None and message is not None:
@@ -291,14 +292,14 @@ def refused(
     status: int = 0,
     headers: tuple[tuple[str, str], ...] = (),
 ) -> tuple[Response, InvocationError]:
-    """The response that tells an error in the words of HTTP, and the error in these words.
+    """The response that carries an error in the terms of HTTP, and the error in these terms.
 
     Args:
         asked: The request.
         error: Any error.
         names: As for `reply`.
         begins: As for `reply`.
-        status: The status, instead of the error's; 0: the error's.
+        status: The status; 0: the status of the error.
         headers: Headers of the response.
     """
     told, parameter = error, at_fault(error, asked.inputs, names)

@@ -105,14 +105,14 @@ def reads(
     most_bytes: int,
     signature: Signature = _UNTOLD,
 ) -> Reads:
-    """What takes the items from one body.
+    """Make the object that takes the items from one body.
 
     Args:
         how: How the body is read.
         content_type: The media type of the body.
         headers: The headers for every message.
         fields: The fields of the inputs that are still to be filled, and of options that may come before them; none:
-            the query gives everything, and the body may be empty only.
+            the query gives all values, so the body has to be empty.
         most_bytes: The most bytes of one item.
         signature: The signature of the function.
     """
@@ -135,7 +135,7 @@ def reads(
 
 
 class _Lines:
-    _sought: re.Pattern[bytes] | None = None  # what a line contains if it may be more than the value
+    _sought: re.Pattern[bytes] | None = None  # matches lines that may contain more than the value
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Lines:
         self._keeps_blank = keeps_blank
         self._options = options
         self._signature = signature
-        self._line = bytearray()  # that is not complete
+        self._line = bytearray()  # bytes of the line that is not complete
         self._count = 0
 
     @property
@@ -249,7 +249,9 @@ class _Objects(_Lines):
 
 
 class Wrapped:
-    """Objects for one input of a class, each itself or, as a whole JSON object is, by the input's name (R-169).
+    """Objects for one input of a class.
+
+    Each is either the value itself or, like a whole JSON object, holds the value under the input's name (R-169).
 
     Args:
         field: The field of the input; it has keys.
@@ -257,14 +259,14 @@ class Wrapped:
         drops: As the function's signature says.
 
     Attributes:
-        sought: What an object has in it that may be more than the value; `value` returns any other one as it is.
+        sought: Matches objects that may contain more than the value; `value` returns all other objects unchanged.
     """
 
     def __init__(self, field: Field, known: Collection[str], *, drops: bool) -> None:
         self._name, self._own = field.name, field.keys or frozenset()
         self._others = {*known} - self._own
         self._drops = drops
-        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # others may be escaped
+        sought = [re.escape(one.encode()) if one.isascii() else b"" for one in self._others]  # non-ASCII may be escaped
         self.sought = re.compile(b"|".join(sought))
 
     def value(self, payload: bytes, what: str) -> bytes:

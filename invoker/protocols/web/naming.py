@@ -24,12 +24,12 @@ def bound(
 
     Args:
         signature: The signature of the function.
-        names: The name of each value, as `elements` has it where any number of inputs is taken.
+        names: The name of each value; as `elements` gives it if the function takes any number of inputs.
         later: Names of inputs of which values are still to come.
-        hint: What a text about a missing one says at its end.
+        hint: The end of the text about a missing value.
 
     Raises:
-        DecodeError: One is missing, unknown, or given twice.
+        DecodeError: A value is missing, unknown, or given twice.
     """
     counts: dict[str, int] = {}
     for name in names:
@@ -53,12 +53,12 @@ def bound(
 
 
 def check_names(signature: Signature, names: Sequence[str], hint: str = "") -> None:
-    """Refuse a name that no parameter takes, or that comes twice; others may still be missing.
+    """Refuse a name that no parameter takes, or that occurs twice; other names may still be missing.
 
     Args:
         signature: The signature of the function.
         names: The names that are given.
-        hint: What stands behind the sentence.
+        hint: The text after the sentence.
     """
     faults = signature.binder.named(names).faults
     fault = next((one for one in faults if one.code != "missing_arg"), None)
@@ -80,11 +80,12 @@ def refuse(signature: Signature, name: str, hint: str = "") -> NoReturn:
 
 
 def elements(signature: Signature, names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What the binder calls each value for a function of any number of inputs, and how the function sees its name.
+    """The binder's name for each value of a function with any number of inputs, and the name that the function sees.
 
     Args:
         signature: The signature of the function.
-        names: The name of each value; each that is no parameter's is an element, or taken by ``**kwargs``.
+        names: The name of each value; a name that is not a parameter's is an element of ``*args``, or is taken by
+            ``**kwargs``.
     """
     own, taken = signature.inputs[-1], {*names}
     keys: list[str] = []

@@ -111,11 +111,11 @@ def status_of(error: InvocationError) -> int:
 
 
 def problem(error: InvocationError, status: int = 0, *, parameter: str = "") -> dict[str, str | int]:
-    """The members of an error where it is an item among others.
+    """The members of an error that is one item among others.
 
     Args:
         error: Its text is the detail.
-        status: Instead of the one of the table.
+        status: The status, instead of the one in the table.
         parameter: The parameter that it is about; empty: it is unknown.
 
     Source: RFC 9457, 3.1; ``code`` is a member of our own, the name of gRPC's status.
@@ -138,8 +138,8 @@ def refusal(
 
     Args:
         error: Its text is the body.
-        accept: The accept of the request; decides between a problem, JSON and text.
-        status: Instead of the one of the table.
+        accept: The Accept list of the request; it decides between a problem, JSON and text.
+        status: The status, instead of the one in the table.
         headers: The headers to be added.
         parameter: The parameter that it is about; empty: it is unknown.
 
@@ -167,7 +167,8 @@ def answer(
     Args:
         message: The output.
         extra: Headers to be added.
-        is_text: Whether it was made of text; None: this is not known, so it counts as text if its type is always UTF-8.
+        is_text: Whether the output was encoded from text; None: this is not known, so it counts as text if its type is
+            always UTF-8.
 
     Raises:
         EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
@@ -195,7 +196,7 @@ def opened(
     """The status and the headers of a response that streams and begins with this message.
 
     Args:
-        message: Says the status, the media type of pieces, and further headers.
+        message: Determines the status, the media type of pieces, and further headers.
         headers: The headers of the stream.
         is_text: Whether the pieces are text.
 
@@ -209,7 +210,7 @@ def opened(
 
 
 def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[str, str]]:
-    """The header of a value's media type, as a response or a part of one has it.
+    """The Content-Type header for a value, in a response or in a part of one.
 
     Args:
         message: The value.
@@ -222,13 +223,13 @@ def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[st
 
 
 def told_text(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The headers of a stream of pieces of text, the first of which is their media type."""
+    """The headers of a stream of pieces of text whose first piece has this media type."""
     return (*_typed(headers[0][1], in_utf8=True), *headers[1:])
 
 
 @lru_cache(_MOST_TYPES)
 def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
-    """The header of a response's media type; text without a charset is taken for another one by browsers (H-213)."""
+    """The Content-Type header of a response. Browsers misread text without a charset, so one is added (H-213)."""
     _check("Content-Type", media_type)
     if in_utf8:
         parsed = parse(media_type)
@@ -238,7 +239,7 @@ def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
 
 
 def _is_utf8(payload: bytes) -> bool:
-    """Whether this is UTF-8, and not just ASCII, which is the same in nearly every charset."""
+    """Whether this is UTF-8 with characters beyond ASCII; ASCII is the same in nearly every charset."""
     if payload.isascii():
         return False
     try:

@@ -78,9 +78,9 @@ class Shape(msgspec.Struct, frozen=True):
         signature: Its fields.
         singles: Parameters that are one value for the whole call.
         outputs: Names of its outputs.
-        has_open_outputs: Whether the peer may name others.
-        is_called: Whether it has no parameters: then each item, of any content, is one call.
-        wrapped: By the name of an input, the codec of objects that have the value under this name.
+        has_open_outputs: Whether the peer may name further outputs.
+        is_called: Whether the function has no parameters, so that each item makes one call whatever its content is.
+        wrapped: For the name of an input, the codec of objects that hold the value under this name.
     """
 
     function: str
@@ -114,7 +114,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
 
 
 class _Told(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """A text frame of the peer."""
+    """The members of a text frame of the peer."""
 
     data: msgspec.Raw = _NOTHING
     base64: str | None = None
@@ -148,7 +148,7 @@ class SocketSession:
         self._announced = (0, EMPTY, "")
         self._has_item = False
 
-    # What the peer says.
+    # Messages of the peer.
 
     def receive(self, frame: str | bytes | RequestHead) -> Sequence[Step]:
         """Translate one message, a text as `str`; or the head of the handshake, which comes first.
@@ -179,7 +179,7 @@ class SocketSession:
             return (Feed(_ID, 0, Message(b"", EMPTY, _OCTETS)), EndInput(_ID))
         return (EndInput(_ID),)
 
-    # What the function does.
+    # Events of the invocation.
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of the invocation."""
@@ -290,7 +290,7 @@ class SocketSession:
         return (EndInput(_ID, self._index(told.end)),)
 
     def _index(self, name: str | None) -> int:
-        """The index of an input; of the first one where none is named."""
+        """The index of an input by its name; that of the first input if no name is given."""
         if name is None:
             if not self._indexes:
                 raise ProtocolViolation("the function takes no input")

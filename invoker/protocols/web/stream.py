@@ -75,7 +75,7 @@ class StreamSession:
     """Translates one HTTP request into one invocation, item by item.
 
     Args:
-        asked: What the head of the request asks for; something streams.
+        asked: The request that the head describes; its body or its answer streams.
         most_bytes: The most bytes of one item, and of a body that is read as one.
     """
 
@@ -113,12 +113,12 @@ class StreamSession:
 
     @property
     def cuts(self) -> bool:
-        """Whether a response that fails must look incomplete: no format that carries errors was asked for."""
+        """Whether a response that fails must look incomplete, because its format cannot carry errors."""
         return self._asked.is_implied
 
     @property
     def held(self) -> int:
-        """Bytes of the body that are kept here: of an item that is not complete, and what came before the first one."""
+        """Bytes of the body that are kept here: an incomplete item, and everything before the first item."""
         if self._reads is None:
             return 0
         return self._reads.held + (self._size if self._state is _State.WAITING else 0)
@@ -221,7 +221,9 @@ class StreamSession:
         return self._open() if free and not spare else ()
 
     def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:
-        """Take what the query gives; the inputs that are still to be filled, and options that may come before them.
+        """Take the values in the query.
+
+        Returns the inputs that are still to be filled, and the options that may come before them.
 
         Raises:
             DecodeError: The query fills an input twice.
@@ -263,13 +265,16 @@ class StreamSession:
         return ()
 
     def _opened(self, items: Items) -> list[CallStep]:
-        """Open with what comes before the first item of an input; what is behind it is late, in the same piece, too."""
+        """Open with the values before the first item of an input.
+
+        Options after that item are too late, also in the same piece.
+        """
         at = next((index for index, (name, _) in enumerate(items) if name in self._indexes), len(items))
         self._early += items[:at]
         return [*self._open(), *self._feeds(items[at:])]
 
     def _open(self) -> list[CallStep]:
-        """Open the function with the options that are there; what else is there is fed to it."""
+        """Open the function with the options that have come, and feed it the other values that have come."""
         options = tuple(dict.fromkeys(name for name, _ in self._early if name not in self._indexes))
         names = (*self._labels, *options)
         self._indexes.update((name, len(self._labels) + at) for at, name in enumerate(options))
@@ -288,7 +293,7 @@ class StreamSession:
             ) from None
 
     def _whole(self) -> Sequence[CallStep]:
-        """The body is here, and was to be read as one (R-162)."""
+        """Handle a body that has come whole and is read as one value (R-162)."""
         asked = self._asked
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
@@ -375,7 +380,7 @@ class StreamSession:
         return (Send(self.refusal(error, parameter=parameter)), Close(error))
 
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
-        """End with an error of the body, for which what runs is cancelled."""
+        """End with an error of the body, and cancel the invocation if it runs."""
         ended = (Cancel(ID, error),) if self._state is _State.RUNNING else ()
         self._over()
         self._body.clear()
@@ -383,7 +388,7 @@ class StreamSession:
 
     def _over(self) -> None:
         self._state = _State.CLOSED
-        self._reads = None  # with what it holds
+        self._reads = None  # with the bytes that it holds
 
 
 def _status(error: InvocationError) -> int:

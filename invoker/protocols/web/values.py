@@ -70,7 +70,7 @@ def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
 
 
 def is_form_of(body: bytes, names: Collection[str]) -> bool:
-    """Whether a body is a form of these names only: any bytes are called a form by `curl --data-binary @FILE`."""
+    """Whether a body is a form of these names only; `curl --data-binary @FILE` labels any bytes as a form."""
     if b"=" not in body or body.count(b"&") >= MAX_FIELDS:
         return False
     fields = body.decode("utf-8", "replace").split("&")
@@ -94,13 +94,13 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
 
 
 def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-    """The members by their names as Python normalises them; as they are where two would have the same name."""
+    """The members by their names as Python normalises them; unchanged if two would have the same name."""
     made = {normalised(name): value for name, value in members.items()}
     return made if len(made) == len(members) else members
 
 
 def read_parts(content_type: str, body: bytes) -> list[Part]:
-    """The parts of a multipart body, by the names that Python makes of theirs.
+    """The parts of a multipart body, by their names as Python normalises them.
 
     Raises:
         DecodeError: The body is malformed.
@@ -112,7 +112,7 @@ def read_parts(content_type: str, body: bytes) -> list[Part]:
 
 
 def named_parts(parts: list[Part]) -> list[Part]:
-    """The same parts, which have the names that Python makes of theirs from now on."""
+    """The same parts, with their names as Python normalises them."""
     for part in parts:
         part.name = normalised(part.name)
     return parts
@@ -137,7 +137,7 @@ def from_parts(fields: Collection[Field], parts: Sequence[Part], headers: Header
     """The values in parts for these parameters, each for the parameter of its name, or for ``more``.
 
     Raises:
-        DecodeError: A part is no text, and should be.
+        DecodeError: A part should be text, but is not.
     """
     known = {part.name: more for part in parts if more is not None} | {one.name: one for one in fields}
     given: _Given = []
@@ -164,7 +164,7 @@ def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message
     """The parts of one name as the value of one parameter, which is JSON or a list with an item for each part (H-235).
 
     Raises:
-        DecodeError: A part is no text, and should be.
+        DecodeError: A part should be text, but is not.
     """
     if len(parts) == 1 and parts[0].media_type and not _is_item(one, parts[0]):
         return [message_of(parts[0], headers, one)]  # the whole list
@@ -197,7 +197,10 @@ def typed(one: Field, content_type: str) -> str:
 
 
 def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
-    """One part for its input: with the request's headers, which the part's own override except for X-Http-*."""
+    """One part as the message for its input.
+
+    It has the request's headers, which the part's own headers override, except X-Http-*.
+    """
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
     if part.media_type:
         own[SENT_AS] = part.media_type

@@ -30,7 +30,7 @@ def parts_of(signature: Signature, content_type: str, body: bytes) -> list[Part]
     Args:
         signature: The signature of the function.
         content_type: The content type as it came; empty when it was missing.
-        body: All of it.
+        body: The whole body.
 
     Raises:
         DecodeError: The body cannot be read.
@@ -52,7 +52,10 @@ def _pairs(signature: Signature, body: bytes, content_type: str) -> list[Part] |
 
 
 def _is_strange(signature: Signature, keys: Collection[str]) -> bool:
-    """Whether a body has names that are no parameter's; where no input takes an object, they are refused or dropped."""
+    """Whether a body has names that are not names of parameters.
+
+    If no input takes an object, such names are refused or dropped.
+    """
     strangers = [] if signature.drops else [key for key in dict.fromkeys(keys) if not signature.takes(key)]
     if strangers and signature.opens_fields:
         check_names(signature, [key for key in dict.fromkeys(keys) if key != signature.inputs[-1]])
@@ -76,7 +79,7 @@ def _members(signature: Signature, body: bytes, content_type: str) -> list[Part]
 
 
 def _is_named(signature: Signature, keys: Collection[str]) -> bool:
-    """Whether an object gives inputs by their names, though it might be one itself: none of them is a field's name."""
+    """Whether an object gives inputs by their names, because none of its keys is the name of a field."""
     own = signature.own_keys or frozenset()
     return own.isdisjoint(keys) and {*keys} <= {*signature.known} and not {*keys}.isdisjoint(signature.inputs)
 

@@ -23,7 +23,7 @@ _SCHEMES = "http, https, unix+http, tcp or unix"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server, and how it is spoken to.
+    """The address of a server, and the protocol that it speaks.
 
     Attributes:
         host: Name or number; empty for a Unix socket.
@@ -31,7 +31,7 @@ class Address:
         socket: Path of a Unix socket, or empty.
         target: Path and query of the HTTP request; empty for raw sockets.
         model: Name of the model to ask over a raw socket; empty: the first one.
-        is_tls: Whether it is secured.
+        is_tls: Whether the connection uses TLS.
     """
 
     host: str = ""

@@ -28,7 +28,7 @@ class AsyncGraphPipe:
     """A GraphPipe server; the arguments are those of `GraphPipe`, and one more.
 
     Args:
-        max_requests: How many are under way at once; more wait for their turn, in order.
+        max_requests: How many requests run at once; further ones wait for their turn, in order.
 
     Requests are written, sent, received and read in a thread. The connection of a cancelled request is cut, so that the
     server notices it. All methods belong to one event loop.

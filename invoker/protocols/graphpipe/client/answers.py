@@ -31,7 +31,7 @@ def tensors_in(reply: Reply, limit_bytes: int, wanted: int | None) -> tuple[Tens
     Args:
         reply: The reply as it came.
         limit_bytes: Bounds the work that the answer may cause (G-096).
-        wanted: How many were asked for by name; None: none was.
+        wanted: How many outputs were asked for by name; None: no names were given.
 
     Raises:
         GraphPipeError: The answer is an error, cannot be read, or has another number of outputs (G-098).
@@ -55,7 +55,7 @@ def metadata_in(reply: Reply, limit_bytes: int) -> MetadataResponse:
     """
     if reply.is_error or reply.status not in (_OK, None):
         _response(reply, limit_bytes)
-        raise _text(reply)  # it has tensors, although it is marked as an error
+        raise _text(reply)  # the answer has tensors, although it is marked as an error
     try:
         errors = read_infer_response(reply.body, limit_bytes)
     except Unreadable:

@@ -35,7 +35,7 @@ class GraphPipe:
         scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
 
     Raises:
-        ValueError: The URL is of no such form.
+        ValueError: The URL has none of these forms.
 
     It may be used by several threads at once. A client that is not closed is closed when it is dropped.
     """
@@ -76,9 +76,8 @@ class GraphPipe:
         """Ask for an inference and wait for it.
 
         Args:
-            inputs: One value each, in the server's order; or a single dict of values by name, whose order means
-                nothing. A value is an array, a number, text, bytes or lists of these; an int becomes Int64, a
-                float Float64, text UTF-8.
+            inputs: One value each, in the server's order; or a single dict of values by name, in any order. A value is
+                an array, a number, text, bytes or lists of these; an int becomes Int64, a float Float64, text UTF-8.
             outputs: Names of the wanted outputs: one, or several in a list. None: the outputs that the server gives.
             config: A config for the function; any bytes.
 
@@ -96,7 +95,9 @@ class GraphPipe:
         return result_of(self._server.ask(request), self._settings.limit_bytes, outputs)
 
     def metadata(self) -> MetadataResponse:
-        """Ask what the model takes and gives.
+        """Ask for the inputs and outputs of the model.
+
+        Their order does not say how inputs are bound, and some servers send it reversed (G-089): bind by name.
 
         Its order says nothing of how inputs are bound, and some servers send it reversed (G-089): bind by name.
 

@@ -18,7 +18,7 @@ _SHOWN: Final = 200
 
 
 class GraphPipeError(CallFailed):
-    """There is no result: the server refused, sent an unreadable answer, or is gone.
+    """There is no result, because the server refused, sent an unreadable answer, or is gone.
 
     Args:
         code: The code of the error that the server sent, or the client's for an unreadable answer

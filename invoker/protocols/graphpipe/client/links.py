@@ -51,7 +51,7 @@ class Link(Protocol):
 
         Raises:
             NotReached: There was no connection.
-            GraphPipeError: There is no answer, or a larger one than is taken.
+            GraphPipeError: There is no answer, or it is too large.
         """
 
     def abort(self) -> None:
@@ -92,7 +92,7 @@ class Links:
             link.close()
 
     def give(self, link: Link) -> None:
-        """Give a connection back after its request, even if that failed."""
+        """Give a connection back after its request, also after a failed one."""
         is_usable = link.is_usable
         with self._lock:
             if is_usable and not self._is_closed and len(self._idle) < _KEPT:
@@ -122,10 +122,10 @@ def connected(
         address: The address of the server.
         timeout_s: The limit of each wait.
         tls: Secures it; None: it stays plain.
-        begun: Called with the connection before it is secured, which may take as long as the server likes.
+        begun: Called with the connection before the TLS handshake, whose duration depends on the server.
 
     Raises:
-        OSError: There is none, or it cannot be secured.
+        OSError: There is no connection, or it cannot be secured.
     """
     plain = _plain(address, timeout_s)
     if tls is None:

@@ -118,7 +118,10 @@ def _send(sock: socket.socket, written: Written) -> bool:
 
 
 def _disown(sock: socket.socket) -> None:
-    """Make the close a reset, so that the server notices that the client is gone, not only the end of its requests."""
+    """Let the close reset the connection.
+
+    Otherwise the server would notice only that the requests have ended, not that the client is gone.
+    """
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 

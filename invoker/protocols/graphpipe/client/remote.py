@@ -130,7 +130,7 @@ class ModelDescription:
     """A description of a model, read by methods as FlatBuffers are: ``m.Inputs(0).Name()``; texts are bytes.
 
     Attributes:
-        response: The same as a value.
+        response: The description as a `MetadataResponse`.
     """
 
     def __init__(self, response: MetadataResponse) -> None:

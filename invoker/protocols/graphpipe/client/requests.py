@@ -26,7 +26,7 @@ METADATA: Final = Written([memoryview(METADATA_REQUEST)], len(METADATA_REQUEST))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a server is spoken to.
+    """The settings for the requests to a server.
 
     Attributes:
         timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.

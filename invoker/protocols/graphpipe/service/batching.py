@@ -85,7 +85,7 @@ class Batching:
         limit_bytes: The most bytes of the inputs of a batch.
         timeout_s: The time limit of each request, including its wait for others and a failed batch (G-079); 0 means no
             limit.
-        driver: Its drain waits for the requests, from when they are asked (G-104).
+        driver: The driver, whose drain waits for the requests as soon as they are made (G-104).
     """
 
     def __init__(

@@ -37,7 +37,7 @@ _LOOK_S: Final = 0.25
 
 
 class FramedConnection:
-    """One connection: a task reads ahead, and the task that runs this answers.
+    """One connection. One task reads ahead, and the task that calls `run` answers.
 
     Args:
         inferences: Runs inferences with the named model, or the first one.
@@ -220,8 +220,9 @@ class FramedConnection:
         """Read this many bytes.
 
         Args:
-            size: How many.
-            until_s: When the bytes must have come; each byte that comes extends this, by the slowest speed (G-014).
+            size: How many bytes.
+            until_s: When the bytes must have come. Each byte that comes extends this time, according to the slowest
+                speed (G-014).
 
         Raises:
             EOFError: The client ends before.
@@ -271,7 +272,9 @@ class FramedConnection:
         await self._taken()
 
     def _check_open(self) -> None:
-        """Raise an error of the connection if it is lost. A write then would raise one of uvloop's that blames us.
+        """Raise an error of the connection if it is lost.
+
+        Otherwise a write would raise an error of uvloop that looks like a bug of the caller.
 
         Raises:
             ConnectionResetError: The connection is lost.

@@ -34,10 +34,10 @@ _LATE_S: Final = 0.5
 
 
 class FramedTransport:
-    """Serves the models of some inferences on one address: the first one, and others to clients that name them.
+    """Serves models on one address: the first one, and the others to clients that name them.
 
     Args:
-        inferences: Runs them.
+        inferences: Runs the inferences.
         address: ``host:port``, or the path of a Unix socket.
         is_unix: Whether the address is the path of a Unix socket.
         mode: Permissions of a Unix socket's file, in octal.

@@ -57,11 +57,11 @@ class GraphPipeSettings:
     Attributes:
         limit_bytes: The largest request that is accepted (G-004).
         timeout_s: The time from the whole request to the response (G-079); 0 means no limit.
-        is_root: Whether ``/`` of the HTTP transport is a model's, too.
+        is_root: Whether the path ``/`` of the HTTP transport belongs to a model, too.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
         body_s: The time limit of a request over a socket, extended by the time that its bytes take at ``bytes_per_s``.
         bytes_per_s: The slowest speed of a request that is tolerated.
-        write_s: A client that takes nothing of its response for so long, MiB by MiB, loses its connection.
+        write_s: A client that takes longer than this for a MiB of its response loses its connection.
         connections: How many may be open at once on each bare socket; the next one is refused.
     """
 
@@ -93,7 +93,7 @@ class Inferences:
     """
 
     def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
-        bytes(_HEAP_BYTES)  # freed at once; it is never written, so no page of it is used
+        bytes(_HEAP_BYTES)  # freed at once; no page of this memory is ever written, so none is used
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
         self.driver = driver
@@ -131,8 +131,8 @@ class Inferences:
         Args:
             model: The model that is asked.
             buffer: The request; it must not change any more.
-            share: Counts the buffer, and now what its elements take as well; None: the inference has a share of its
-                own.
+            share: Counts the bytes of the buffer, and from now on also those of its elements; None: the inference has a
+                share of its own.
             metadata: The metadata of the conversation.
             transport: The transport, for the log.
             peer: The caller, for the log.
@@ -159,7 +159,7 @@ class Inferences:
             response = await self._answered(model, prepared, peer)
         except InvocationError as error:
             response = refusal(translated(error))
-        except Exception:  # a session or driver of ours has an error, whose text must not reach the peer
+        except Exception:  # a fault of a session or driver; its text must not reach the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
         finally:
@@ -172,7 +172,7 @@ class Inferences:
         """Answer a request that could not be read.
 
         Args:
-            error: Why.
+            error: Why it could not be read.
             transport: The transport, for the log.
         """
         response = refusal(error)

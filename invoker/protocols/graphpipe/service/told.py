@@ -24,7 +24,7 @@ from invoker.protocols.graphpipe.session import GraphPipeSession
 
 
 def can_tell(model: Model) -> bool:
-    """Whether inferences of a model run one by one and as a whole, neither in batches nor in rows."""
+    """Whether a model's inferences run one by one, neither in batches nor in rows."""
     return not model.by_row and model.spec.batching.rows <= 1
 
 
@@ -37,8 +37,8 @@ class ToldSession:
         make: Makes the frame of the transport.
         transport: The transport, for the log.
         metadata: The metadata of the conversation.
-        share: Counts the buffer, and what its elements take as well; None: the inference has a share of its own for
-            these.
+        share: Counts the bytes of the buffer and of its elements; None: the inference has a share of its own for the
+            elements.
     """
 
     __slots__ = (

@@ -9,7 +9,7 @@ from invoker.codecs import wants_arrays
 
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
-    """The model and how it is fed, with values that JSON has; None for other functions."""
+    """The model and how it is fed, with values that JSON can hold; None for other functions."""
     return {"model": _model(spec)}
 
 

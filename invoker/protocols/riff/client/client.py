@@ -37,13 +37,14 @@ class RiffClient:
 
     Args:
         target: ``host:port``, or any name that gRPC understands (``unix:/path``, ``dns:///name:port``).
-        tls: How to secure the connection; None: plain text.
+        tls: The TLS settings of the connection; None: plain text.
         metadata: Sent with every call.
         registry: Codecs for values; None: the built-in ones.
         connect_timeout_s: How long a call waits for a connection before it fails with `ConnectFailed`.
         max_output_bytes: The largest value that is accepted.
 
-    A proxy of the environment is not used: invokers are neighbours. All methods belong to one event loop.
+    Proxies from environment variables are ignored, since invokers are on the same network. All methods belong to one
+    event loop.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class RiffClient:
         return self.call(inputs, Request(**options), pairs=pairs)
 
     def call(self, inputs: Inputs, request: Request, *, pairs: Pairs | None = None) -> Call:
-        """Do the same as `invoke`, for a request that already exists."""
+        """Call the function as `invoke` does, for a request that already exists."""
         if self._channel is None:
             raise RuntimeError("the client is not open; use it as `async with RiffClient(...) as client:`")
         check_inputs(inputs)
@@ -103,7 +104,7 @@ class RiffClient:
         return Call(exchange, request, self._registry, self._live)
 
     async def describe(self, request: Request) -> Known:
-        """How the server describes the function that a request is for; `NOTHING` if it cannot, as most other servers.
+        """How the server describes the function of a request; `NOTHING` if it does not, like most other servers.
 
         Raises:
             ConnectFailed: There is no connection within the time limit.
@@ -123,14 +124,14 @@ class RiffClient:
             await channel.close()
 
     async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
-        """The StartFrame; without names if the function is known not to have exactly one input and one output."""
+        """The StartFrame. It has no names if the function is known to have several inputs or outputs, or none."""
         is_plain = request.takes_plain_names(inputs)
         if is_plain and (known := await self._ask(channel, request)):
             is_plain = known.labels == 1 and len(known.outputs) == 1
         return request.start_signal(with_plain_names=is_plain)
 
     async def _ask(self, channel: grpc.aio.Channel, request: Request) -> Known:
-        """The server's description of a function, for which it is asked only once."""
+        """The server's description of a function; the server is asked only once."""
         known = self._known.get(request.function)
         if known is None:
             known = await ask(channel, request.function, request.metadata_pairs(self._metadata))

@@ -30,7 +30,7 @@ class Known:
 
     @property
     def name(self) -> str:
-        """Of the function; empty where it is not known."""
+        """The name of the function; empty if it is not known."""
         return "" if self.function is None else self.function.name
 
     @property
@@ -68,7 +68,7 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
 
     Args:
         channel: The channel to the server.
-        function: Name of one of a catalogue; empty for the only one.
+        function: The name of the function in a catalogue; empty for the only one.
         metadata: The metadata of the later call, since a proxy may use them.
     """
     describe = channel.unary_unary(
@@ -79,4 +79,4 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
     try:
         return Known(await describe(pb.DescribeRequest(function=function), metadata=metadata, timeout=ANSWER_S))
     except grpc.aio.AioRpcError:
-        return NOTHING  # other servers answer UNIMPLEMENTED; any other error will come from the call itself
+        return NOTHING  # other servers answer UNIMPLEMENTED; any other error will be reported by the call itself

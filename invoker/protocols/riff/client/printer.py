@@ -26,7 +26,7 @@ class Printer:
 
     Args:
         files: Path by index of the output; ``-`` is stdout.
-        rest: Path for the other outputs; empty: stdout.
+        rest: The path for all other outputs; empty: stdout.
         is_several: Lines on stdout begin with the name of their output.
         is_raw: Values are written unchanged, also text.
         show_headers: Media type and headers of each value go to stderr.

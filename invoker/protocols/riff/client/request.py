@@ -28,7 +28,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """How one call shall be made.
+    """How one call is made.
 
     Attributes:
         accept: The media types that each output may have: a comma list of media ranges an output, the preferred first.
@@ -38,12 +38,12 @@ class Request:
             chooses: ``str`` is text/plain, bytes-like application/octet-stream, anything else application/json.
         input_names: One name an input, or none at all. None: ``in`` if there is one input and one output as far as is
             known, since some peers need a name; otherwise no names.
-        output_names: One name an output, or none at all. None: ``out``, likewise.
+        output_names: One name an output, or none at all. None: ``out`` in the same case, otherwise no names.
         sent_first: Indexes of inputs whose values are all sent before those of the others.
         headers: Sent with every value; the headers of a `Message` are put on top.
         metadata: gRPC metadata of the call; a key that ends in ``-bin`` takes bytes.
         function: Which function of a catalogue is meant; empty for the only one.
-        timeout_s: The call ends with DEADLINE_EXCEEDED after so many seconds; None: never.
+        timeout_s: The call ends with DEADLINE_EXCEEDED after this many seconds; None: never.
 
     Raises:
         ValueError: ``accept`` and ``output_names`` differ in length, or ``timeout_s`` is not positive.

@@ -32,9 +32,10 @@ class Filled:
         given: The values, and stdin if it feeds the first input.
         inputs: Names, in the order in which they are sent; None: they are not known.
         types: Media types of typed values, by name of the input.
-        wanted: What the author takes, in Python's words, likewise.
+        wanted: The annotations of the inputs, by name of the input.
         outputs: Names; None: they are not known.
-        accepts: What to ask for where the caller does not say, one an output; empty: it is not known.
+        accepts: The media types to accept if the caller names none, one entry for each output; empty: they are not
+            known.
         sent_first: Indexes of the options.
     """
 
@@ -48,11 +49,11 @@ class Filled:
 
 
 def fill(args: argparse.Namespace, known: Known) -> Filled:
-    """Combine what was typed and what is known; what was typed wins.
+    """Combine the typed arguments with the server's description; typed arguments override it.
 
     Raises:
         UnknownName: An input is named whose index only the server can know, and it has not described the function.
-        UsageError: The function cannot be called so.
+        UsageError: The function cannot be called with these arguments.
     """
     outputs = _names(args.outputs)
     accepts: tuple[str, ...] = ()
@@ -91,7 +92,7 @@ def _bound(
     """The names to send, how many of them are labels, and the values."""
     keys = [key for _, key, _ in typed]
     trigger = next((one.name for one in function.inputs if one.is_trigger), None)
-    if trigger is not None and {*keys} <= {"0", trigger}:  # each value, whatever it is, is a call
+    if trigger is not None and {*keys} <= {"0", trigger}:  # each value makes one call, whatever it is
         calls = typed or ([] if no_input else [("--data", "0", "")])
         return (trigger,), 1, [(option, 0, text) for option, _, text in calls]
     binder, streams = _binder_of(function), [one.name for one in function.inputs if one.is_stream]
@@ -116,7 +117,7 @@ def _bound(
 
 
 def _binder_of(function: pb.Function) -> Binder:
-    """What binds the arguments of a described function: positions are the indexes of its inputs; a trigger is none."""
+    """Make the binder for a described function. Positions are the indexes of its inputs; a trigger is not an input."""
     own = [one for one in function.inputs if not one.is_trigger]
     required, optional = (
         tuple(StreamSpec(one.name) for one in own if one.is_option is is_option) for is_option in (False, True)
@@ -158,7 +159,7 @@ def _input_of(binder: Binder, key: str) -> str:
 
 
 def _refusal(faults: Sequence[Fault], labels: Collection[str]) -> str:
-    """The first fault; with what to type where required inputs are missing."""
+    """The first fault; if required inputs are missing, with the arguments to type."""
     lacking = [one.name for one in faults if one.code == "missing_arg" and one.name in labels]
     if lacking[:1] != [faults[0].name]:
         return str(faults[0])
@@ -170,8 +171,8 @@ def index_of(option: str, key: str, names: Sequence[str], names_option: str) -> 
     """The index of an input or output that an option names by its name or index.
 
     Raises:
-        UnknownName: It is a name, and there are no names.
-        UsageError: There is no such one.
+        UnknownName: The text is a name, and no names are known.
+        UsageError: There is no such input or output.
     """
     key = known_as(key, names)
     if key in names:

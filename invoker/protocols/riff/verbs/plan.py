@@ -33,8 +33,8 @@ class Plan:
         inputs: The parts of each input.
         framings: How each input's files become frames.
         files: Path by index of the output.
-        rest: Path for the other outputs; empty: stdout.
-        tls: How to secure the connection; None: plain text.
+        rest: The path for all other outputs; empty: stdout.
+        tls: The TLS settings of the connection; None: plain text.
     """
 
     target: str

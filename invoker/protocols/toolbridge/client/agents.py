@@ -48,7 +48,7 @@ class Answer:
 
     Attributes:
         values: The outputs of the signature, by name.
-        total_steps: How many there were.
+        total_steps: How many steps there were.
         steps: The thoughts and actions, if the agent was made to report them.
     """
 
@@ -86,7 +86,7 @@ class Run(Stream[pb.AgentExecutionChunk, Step]):
 
 
 class Agent:
-    """An agent of a session; it ends with it.
+    """An agent of a session; it ends with the session.
 
     Attributes:
         id: The id that the bridge gives it.
@@ -101,13 +101,13 @@ class Agent:
         self.capabilities = tuple(made.capabilities)
 
     def run(self, values: Mapping[str, Any], *, context: Mapping[str, Any] = EMPTY, stream: bool = True) -> Run:
-        """Give it the inputs of its signature and watch it work.
+        """Run the agent with the inputs of its signature, and watch its steps.
 
         Args:
             values: The inputs, by name.
             context: Values for the tools of the run, which read them by `ctx.config(dict)`; the model does not see
                 them.
-            stream: Report each step; if not, only the answer comes.
+            stream: Whether each step is reported; otherwise only the answer comes.
         """
         request = pb.ExecuteAgentRequest(
             agent_id=self.id, input=struct(values), context=packed_each(context), stream=stream

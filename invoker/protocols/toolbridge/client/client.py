@@ -33,13 +33,14 @@ class ToolBridge:
 
     Args:
         target: ``host:port``, or any name that gRPC understands (``unix:/path``, ``dns:///name:port``).
-        tls: How to secure the connection; None: plain text.
+        tls: The TLS settings of the connection; None: plain text.
         metadata: Sent with every rpc.
         max_output_bytes: The largest answer, and the largest chunk of a stream, that is received.
         retry_waits_s: How long to wait before each further attempt at a call that has a ``request_id``; none: it is
             never tried again.
 
-    A proxy of the environment is not used: bridges are neighbours. All methods belong to one event loop.
+    Proxies from environment variables are ignored, since bridges are on the same network. All methods belong to one
+    event loop.
     """
 
     def __init__(
@@ -87,13 +88,15 @@ class ToolBridge:
         """A session, which ``async with`` makes and cleans up.
 
         Args:
-            session_id: Empty: one is made up. A session that exists and was made in the same way is used.
-            callback_address: Where we serve the same service, for tools of ours that the bridge may call.
+            session_id: The id of the session; empty: a random one. A session that exists and was made in the same way
+                is used.
+            callback_address: The address at which this program serves the same service, so that the bridge can call its
+                tools.
             metadata: Kept with the session.
             max_concurrent_tools: How many tools may run in it at once; 0: the bridge's default.
             default_timeout_s: The time limit of a call without one of its own; 0: the bridge's default.
-            caching: Answer a repeated ``request_id`` from memory.
-            telemetry: Count the calls of this session by its name.
+            caching: Whether a repeated ``request_id`` is answered from memory.
+            telemetry: Whether the calls of this session are counted by its name.
             keep: Whether the session stays at the end of the block; the bridge cleans it up some time after the last
                 call.
 

@@ -31,7 +31,7 @@ class Link:
 
     Args:
         target: ``host:port``, or any name that gRPC understands.
-        tls: How to secure the connection; None: plain text.
+        tls: The TLS settings of the connection; None: plain text.
         metadata: Sent with every rpc.
         max_output_bytes: The largest message that is accepted.
         retry_waits_s: How long to wait before each further attempt at a call that may be repeated.
@@ -71,7 +71,7 @@ class Link:
     async def insist(
         self, method: str, request: Message, answer: type[M], *, tool: str, deadline_s: float | None = None
     ) -> M:
-        """Do the same as `ask`, but try again when it is unknown whether the bridge got the request (T-162)."""
+        """Make a unary rpc as `ask` does, but try again if it is unknown whether the bridge got the request (T-162)."""
         for wait_s in self._retry_waits_s:
             try:
                 return await self._once(method, request, answer, deadline_s)

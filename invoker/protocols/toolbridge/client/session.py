@@ -42,12 +42,13 @@ class SessionOptions:
     """The options of a session; an option that is not given has the bridge's default.
 
     Attributes:
-        callback_address: Where we serve the same service, for tools of ours that the bridge may call.
+        callback_address: The address at which this program serves the same service, so that the bridge can call its
+            tools.
         metadata: Kept with the session.
         max_concurrent_tools: How many tools may run in it at once.
         default_timeout_s: The time limit of a call without one of its own.
-        caching: Answer a repeated ``request_id`` from memory.
-        telemetry: Count the calls of this session by its name.
+        caching: Whether a repeated ``request_id`` is answered from memory.
+        telemetry: Whether the calls of this session are counted by its name.
     """
 
     callback_address: str = ""
@@ -119,7 +120,7 @@ class ToolSession:
         """Clean up the session with all its variables and agents; a session that is already gone is no error.
 
         Args:
-            force: Also while tools run in it, which are cancelled.
+            force: Whether to do so even while tools run in it; these are cancelled.
 
         Returns:
             The bridge's message about it.
@@ -214,8 +215,8 @@ class ToolSession:
             stream_id: Repeated in each chunk; empty: the bridge makes one.
             chunk_size: Larger bytes are sent in several chunks; 0: 64 KiB.
             buffer_size: How many values the tool may be ahead of us; 0: 16.
-            backpressure: Whether the tool waits for us; if not, it runs ahead until the bridge holds too much.
-            deadline_s: When we give up; None: never.
+            backpressure: Whether the tool waits for this client; if not, it runs ahead until the bridge holds too much.
+            deadline_s: Seconds after which the client gives up; None: never.
         """
         request = pb.ToolStreamRequest(
             session_id=self.id,

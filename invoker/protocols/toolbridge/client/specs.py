@@ -12,7 +12,7 @@ from invoker.protocols.toolbridge.client.values import read
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that a value must obey; None, an empty text and no names: nothing.
+    """The rules that a value must obey; None, an empty text or an empty tuple: no rule.
 
     Attributes:
         pattern: A regular expression that matches anywhere in the value.
@@ -33,7 +33,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a tool; 0: the bridge gives no limit."""
+    """The limits of a tool; 0: the bridge names no limit."""
 
     timeout_s: float = 0.0
     memory_bytes: int = 0
@@ -93,7 +93,7 @@ def tool_in(spec: pb.ToolSpec) -> Tool:
     """Read one tool.
 
     Raises:
-        ValueError: A default is of no known type.
+        ValueError: A default has an unknown type.
     """
     limits = spec.limits
     return Tool(

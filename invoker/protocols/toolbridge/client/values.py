@@ -34,7 +34,7 @@ def read(value: AnyMessage) -> Any:
     """The plain Python value of a received message.
 
     Raises:
-        DecodeError: The value is of no known type, or its bytes are broken.
+        DecodeError: The value has an unknown type, or its bytes are malformed.
     """
     return unpack(value.SerializeToString())
 

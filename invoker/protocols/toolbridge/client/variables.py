@@ -60,7 +60,7 @@ class Change:
 
     Attributes:
         operation: ``set`` (the variable is new, or existed when the watch began), ``update`` or ``delete``.
-        value: The new one; None after ``delete``.
+        value: The new value; None after ``delete``.
     """
 
     name: str
@@ -114,7 +114,7 @@ class Variables:
         Args:
             name: The name of the variable.
             value: Anything that a tool can take.
-            tags: New tags, which replace the old ones; None: these stay.
+            tags: New tags, which replace the old ones; None: the old ones stay.
             created_by: ``python`` or ``elixir``; empty: the bridge takes ``elixir``. Used only for new variables.
             create: Whether to make it if it does not exist.
 
@@ -142,7 +142,7 @@ class Variables:
         Args:
             prefix: The prefix of the names to list.
             tags: Each is ``key`` or ``key=value``; all must match.
-            limit: How many at most; 0: the bridge's limit, which is 1000.
+            limit: How many variables to list at most; 0: the bridge's limit, which is 1000.
         """
         request = pb.ListVariablesRequest(session_id=self._session_id, prefix=prefix, tags=tags, limit=limit)
         answer = await self._link.ask("ListSessionVariables", request, pb.ListVariablesResponse)

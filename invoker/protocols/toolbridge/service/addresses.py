@@ -65,7 +65,7 @@ class Addresses:
             text: ``host:port``, ``[IPv6]:port``, or ``unix:PATH``.
 
         Raises:
-            BridgeError: The text is no address (T-169), or one that must not be called (T-170).
+            BridgeError: The text is not an address (T-169), or the address must not be called (T-170).
         """
         if text.startswith(_UNIX):
             return await asyncio.to_thread(self._socket, text)

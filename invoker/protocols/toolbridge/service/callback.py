@@ -49,7 +49,7 @@ _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),  # the address was checked, but a proxy would connect to another one
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),  # the connection is closed with its channel
-    ("grpc.http2.bdp_probe", 0),  # otherwise a host gets a window of some 12 MiB for each unread stream
+    ("grpc.http2.bdp_probe", 0),  # without this a host gets a window of about 12 MiB for each unread stream
     ("grpc.http2.lookahead_bytes", 1024 * 1024),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
@@ -67,7 +67,7 @@ class Callbacks:
     Args:
         addresses: The addresses that may be called.
         message_bytes: Largest request and response.
-        memory: The budget of the process; None: as much as is usual.
+        memory: The budget of the process; None: a budget of the default size.
     """
 
     def __init__(self, addresses: Addresses, message_bytes: int, memory: ProcessBudget | None = None) -> None:
@@ -106,7 +106,7 @@ class Callbacks:
             link.closing = asyncio.ensure_future(link.channel.close())
 
     def health(self) -> dict[str, bool | None]:
-        """Whether each host can be reached; None while it is not known; this call then begins to find out (T-152)."""
+        """Whether each host can be reached; None while this is not known. The call starts to find it out (T-152)."""
         links = self._links.items()
         return {f"{PREFIX}{target}": _WELL.get(link.channel.get_state(try_to_connect=True)) for target, link in links}
 

@@ -27,7 +27,7 @@ _SHOWN: Final = 80
 
 
 class Count:
-    """Checks that no chunk of a stream is lost, and that as many are data as the host says (T-076, T-077).
+    """Checks that no chunk of a stream is lost, and that the number of data chunks is the host's total (T-076, T-077).
 
     A host that numbers no chunk, or gives no total, is not checked.
     """
@@ -55,7 +55,7 @@ class Count:
 
 
 class Parts:
-    """Puts bytes together that came in several chunks (T-078)."""
+    """Joins bytes that came in several chunks (T-078)."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -79,7 +79,7 @@ class Parts:
             return payload
         part = _unpacked(AnyMessage.FromString(payload))
         if not isinstance(part, bytes):
-            raise failure("the host sent no bytes where some are missing")
+            raise failure("the host sent another value although bytes of the last one are missing")
         if len(part) > self._missing:
             raise failure(f"the host sent {len(part)} bytes of a value of which {self._missing} are missing")
         self._parts.append(part)
@@ -100,7 +100,7 @@ class Parts:
 
 
 def by_name(specs: Iterable[pb.ToolSpec]) -> dict[str, pb.ToolSpec]:
-    """The tools of a host by their names, and by their ids, which win (T-021).
+    """The tools of a host by their names and ids; an id takes precedence over a name (T-021).
 
     Raises:
         BridgeError: A name or an id is invalid (T-022), or two tools have it.

@@ -114,7 +114,10 @@ class HostScope:
         return found
 
     def _is_no_tool(self, caller: Context, name: str) -> bool:
-        """Whether it names a function that cannot be a tool; functions can call it nevertheless, agents cannot."""
+        """Whether a name is that of a function that cannot be a tool.
+
+        Other functions can call it nevertheless; agents cannot.
+        """
         return name in self._host_sessions.tools.left_out and _via(caller) == "nested"
 
     def _asked(self, caller: Context, name: str, args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> Asked:
@@ -177,7 +180,7 @@ class HostScope:
     # Tools of the host.
 
     async def _remote(self, caller: Context, asked: Asked, *, streams: bool) -> AsyncGenerator[Message[bytes], None]:
-        """Call a tool of the host, whose values come as they are (T-172)."""
+        """Call a tool of the host; its values are passed on unchanged (T-172)."""
         call = ToolCall(self._host_sessions, asked, "callback")
         with _telling(caller, call):
             tools, spec = await self._found(asked)
@@ -243,7 +246,7 @@ class HostScope:
         except InvocationError as error:
             raise (ended or [error])[0] from None
         except BaseException:
-            if ended:  # grpc.aio raises this for the cancel of its call, which was ours
+            if ended:  # grpc.aio raises this because this process has cancelled the call
                 raise ended[0] from None
             call.finish(Cancelled("its caller is gone"))
             raise
@@ -307,7 +310,7 @@ class _Rpc:
 
 
 def _collect(values: list[bytes], message: Message[bytes]) -> None:
-    """Take one value of a host's tool that is called for all of them."""
+    """Collect one value of a host's tool, for a caller that wants all values at once."""
     if METADATA not in message.headers:
         values.append(message.payload)
     if len(values) > MOST_ITEMS:
@@ -323,7 +326,7 @@ def _joined(values: Sequence[bytes], *, is_one: bool) -> bytes:
 
 @contextlib.contextmanager
 def _telling(caller: Context, call: ToolCall) -> Iterator[None]:
-    """Finish a call with how its block ends, and raise errors as `NestedError`."""
+    """Finish a call when its block ends, with the error of the block if it raised; raise errors as `NestedError`."""
     try:
         yield
     except InvocationError as error:
@@ -342,7 +345,7 @@ def _nested_error(error: InvocationError) -> NestedError:
 
 
 def _headers(asked: Asked) -> dict[str, str]:
-    """The metadata of a call of the host, with no more of the caller's than needed (T-172, T-175).
+    """The metadata for a call of the host, with only the needed metadata of the caller (T-172, T-175).
 
     Raises:
         BridgeError: The call has passed between programs too often.

@@ -47,9 +47,9 @@ class Row(NamedTuple):
     Attributes:
         name: The name of the method.
         make: Makes the session of one call.
-        is_call: Whether a call is one invocation, which may run in a thread of its own; others run on the loop.
-        is_built: Whether it is served.
-        reactor: Runs it on the loop.
+        is_call: Whether a call is one invocation, which may run in a thread of its own; all other rpcs run on the loop.
+        is_built: Whether the rpc is served.
+        reactor: Runs the session on the loop.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def with_host_sessions(kind: type[UnarySession[Any]]) -> Make:
-    """Make sessions that need nothing but `HostSessions`."""
+    """Make sessions that need only `HostSessions`."""
     return lambda bridge, metadata: kind(bridge.host_sessions, metadata)
 
 
@@ -121,7 +121,7 @@ _PHASES = {
 
 
 def methods_of(bridge: Bridge, rows: Sequence[Row] = ROWS, *, phase: int = 4) -> tuple[Method, ...]:
-    """The methods that the gRPC transport serves; It also gives `HostSessions` the capabilities that hosts see."""
+    """The methods that the gRPC transport serves. It also gives `HostSessions` the capabilities that hosts see."""
     rows = [one if _phase_of(one.name) <= phase else unbuilt(one.name) for one in rows]
     bridge.host_sessions.capabilities = tuple(
         _CAPABILITIES[one.name] for one in rows if one.is_built and one.name in _CAPABILITIES

@@ -41,7 +41,7 @@ class Watch:
 
     Attributes:
         audit: The audit log; None: there is none.
-        dependencies: The dependencies of the bridge by name, each with whether it works; None: not yet tried.
+        dependencies: Whether each dependency of the bridge works, by name; None: it was not yet tried.
         groups: Functions that give further dependencies, which come and go.
         tally: The counts.
     """
@@ -107,7 +107,7 @@ class Watch:
         return made
 
     def gauges(self) -> Mapping[str, int]:
-        """The gauges of this moment, by the names of T-155; called on the loop."""
+        """The current values of the gauges, by the names of T-155; called on the loop."""
         numbers = self.numbers() if self._summed is None else self._summed()
         gauges, errors = numbers.gauges, numbers.counters.get("invoker_audit_errors", 0)
         made = {"sessions.active": int(gauges.get("invoker_tool_sessions", 0)), "audit.errors": int(errors)}
@@ -147,7 +147,7 @@ class Watch:
         return self.audit.errors if self.audit is not None else 0
 
     def _running(self) -> list[str]:
-        """The tools of the calls that run, each as often as it does."""
+        """The tools of the running calls; a tool occurs once for each call."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             running: list[Any] = [one for session in host_sessions.sessions.values() for one in session.operations]

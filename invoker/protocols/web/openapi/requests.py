@@ -21,7 +21,7 @@ FILE: Final = {"type": "string", "format": "binary", "contentMediaType": _OCTETS
 def items(schema: Schema, words: str) -> dict[str, Any]:
     """The media type of a sequence of items, in a way that tools of OpenAPI 3.1 accept.
 
-    To them the whole is a text; ``x-itemSchema`` means the same as ``itemSchema`` in OpenAPI 3.2.
+    For these tools the whole sequence is a text; ``x-itemSchema`` means the same as ``itemSchema`` in OpenAPI 3.2.
     """
     made: dict[str, Any] = {"schema": {"type": "string", "description": words}}
     return {**made, "x-itemSchema": schema} if schema else made
@@ -33,7 +33,7 @@ class Requests:
     Args:
         function: The function as callers see it.
         signature: The signature to which requests are bound.
-        name: The name of its operation; those of definitions begin with it.
+        name: The name of its operation; the names of definitions begin with it.
         schemas: Take the definitions.
     """
 
@@ -132,8 +132,8 @@ class Requests:
         """The object with a member for each parameter; None if it cannot give a required parameter.
 
         Args:
-            what: The last part of its name.
-            of_bytes: The schema of members that are bytes; None: an object cannot give it.
+            what: The last part of the definition's name.
+            of_bytes: The schema of members that are bytes; None: an object cannot contain bytes.
         """
         each: dict[str, Schema] = {}
         for one, told in self._fields:
@@ -173,7 +173,7 @@ class Requests:
         return [one for one in self._function.inputs if not one.is_trigger and not one.is_option]
 
     def _named(self) -> Schema:
-        """The object with a member for each such input, which is a list for values of the last one (H-210)."""
+        """The object with a member for each of these inputs; the last input's member is a list of values (H-210)."""
         *fixed, last = self._inputs()
         each = {one.name: one.shared_schema(self._schemas) for one in fixed}
         items = last.shared_schema(self._schemas)
@@ -184,7 +184,7 @@ class Requests:
         return self._schemas.add(f"{self._name}_input", {**made, **self._more()})
 
     def _queried(self) -> list[dict[str, Any]]:
-        """The parameters of the query for such inputs; the last one may be repeated."""
+        """The parameters of the query for these inputs; the last one may be repeated."""
         inputs = self._inputs()
         if not inputs:
             return []

@@ -63,7 +63,10 @@ class RiffHandler(PromptHandler, WholeHandler):
         }
 
     def prompt(self, head: RequestHead) -> Begin:
-        """No request needs a task of its own; its head is read once for all that have it."""
+        """Give the callback for every request, since none needs a task of its own.
+
+        A head is read once for all requests with it.
+        """
         session = self._read(head)
         if session.asked.streams:
             return partial(self._stream, session.asked)
@@ -106,7 +109,7 @@ class RiffHandler(PromptHandler, WholeHandler):
         return reactor
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How a thread answers requests with this head.
+        """How a thread answers requests with this head. None if they are refused, or cannot be answered in a thread.
 
         None for a request that is refused, or cannot be handled here.
         """

@@ -22,9 +22,9 @@ class UnaryRequests:
     """Reads the bodies of requests with one head, and makes their responses.
 
     Args:
-        asked: What the head says; nothing streams.
+        asked: The request that the head describes; neither its body nor its answer streams.
         engine: Makes the plans of the invocations.
-        most_bytes: A longer body is refused, elsewhere.
+        most_bytes: For a longer body `call` gives None, so that a session refuses it.
     """
 
     __slots__ = ("_asked", "_engine", "_most_bytes", "_plan", "_plans")
@@ -33,18 +33,20 @@ class UnaryRequests:
         self._asked = asked
         self._engine = engine
         self._most_bytes = most_bytes
-        self._plans: Plans | None = None  # the plan of a body that is one value was made with these
+        self._plans: Plans | None = None  # the codecs and limits with which the plan for a body of one value was made
         self._plan: Plan | None = None
 
     def call(self, body: bytes) -> tuple[Plan, UnaryCall] | None:
-        """What one request asks for; None if it takes a session, which also says what is wrong with it.
+        """Make the unary call of one request.
+
+        None if the request needs a session, which also reports what is wrong with it.
 
         Args:
-            body: All of its body.
+            body: The whole body of the request.
         """
         asked = self._asked
         if self._engine.catalog.renews:
-            return None  # the function would be made anew for its plan, and once more for a session
+            return None  # otherwise the function would be made anew for its plan, and again for a session
         if asked.is_bodiless:
             body = b""
         if len(body) > self._most_bytes:
@@ -62,7 +64,7 @@ class UnaryRequests:
             for decoders, message in zip(plan.inputs, messages, strict=True):
                 size += len(message.payload)
                 if message.media_type not in decoders.known:
-                    decoders.find(message.media_type)  # what no codec decodes is never fed to an invocation
+                    decoders.find(message.media_type)  # a body that no codec decodes is never fed to an invocation
         except InvocationError:
             return None
         limits = self._engine.limits
@@ -76,7 +78,7 @@ class UnaryRequests:
         """The response of an invocation that is over.
 
         Args:
-            names: The names of its inputs, as it was opened.
+            names: The names of the inputs with which the invocation was opened.
             begins: The first byte of the body.
             message: The value that the function gave; None: it gave none.
             error: The error with which the invocation ended, if it failed.

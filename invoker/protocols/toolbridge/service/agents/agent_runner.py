@@ -26,8 +26,8 @@ class AgentHouse:
 
     Args:
         host_sessions: The host sessions.
-        settings: Have the models that the operator allows.
-        environ: Has the API keys.
+        settings: The settings, with the models that the operator allows.
+        environ: The environment variables, with the API keys.
 
     Attributes:
         llms: The allowed models.

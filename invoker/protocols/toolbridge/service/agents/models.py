@@ -26,7 +26,7 @@ _NO_USAGE: Final = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
 class Nowhere:
-    """The engine of calls that block, which agents never make; DSPy wants one."""
+    """The engine for blocking calls, which DSPy requires, and which agents never make."""
 
     def complete(self, request: Any) -> Any:
         """Raise ConfigurationError, since agents never block for an answer."""

@@ -51,7 +51,7 @@ class Runner:
 
     Args:
         agent: The agent.
-        engine: Asks its model.
+        engine: Asks the agent's model.
 
     Raises:
         ValueError: DSPy refuses the signature or the options of the model.
@@ -144,7 +144,7 @@ class _Step(dspy.Module):  # type: ignore[misc]  # DSPy has no types
 
 
 class _Toolbox(dict[str, Any]):
-    """The tools by name; for a step that cannot be done, a tool that reports why."""
+    """The tools by name. For a step that cannot be done, a tool that reports why."""
 
     def __getitem__(self, name: str) -> Any:
         return _FAILING if _RUN.get().problem is not None else super().__getitem__(name)

@@ -28,7 +28,7 @@ class Run:
     """One run of an agent.
 
     Args:
-        host_sessions: Knows its session.
+        host_sessions: Knows the session of the run.
         agent: The agent.
         running: The run's entry in `HostSessions`.
         given: The inputs of the signature.
@@ -86,7 +86,7 @@ class Hands:
 
     Attributes:
         context: The context of the run, as the caller of tools.
-        error: Why it was stopped.
+        error: Why the run was stopped.
         news: The report that is not yet taken.
     """
 

@@ -79,7 +79,7 @@ class FilesHandler(Handler):
     """Gives the files of the page.
 
     Args:
-        assets: Has them.
+        assets: Has the files.
         folder: Path below which they are.
     """
 
