@@ -1,8 +1,8 @@
 """``python -m tools stops [PATH...]``: run tests whose processes stop for a moment now and then, as on a busy machine.
 
-One process at a time is stopped for a quarter of a second: pytest, one of its workers, or what they have started. A
-test that fails then, and not without, judges by a clock, or it has found a fault. Arguments that are not known here go
-to pytest; ``--module tests.fuzz`` runs that instead.
+One process at a time is stopped for a quarter of a second: pytest, one of its workers, or a process that these have
+started. A test that fails only then depends on a clock, or has found a fault. Unknown arguments are passed to
+pytest; ``--module tests.fuzz`` runs that module instead.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from random import Random
 from tools.steps import ROOT
 
 _PYTEST = ("--quiet", "-n", "2", "--dist", "worksteal", "-m", "not slow")
-"""What pytest is given before all else, so that it may be overruled."""
+"""The first arguments of pytest, so that later ones override them."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the tests, and say how often something was stopped: their exit code."""
+    """Run the tests, print how often a process was stopped, and return the exit code of the tests."""
     options = argparse.ArgumentParser(prog="python -m tools stops", description=__doc__)
-    options.add_argument("--module", default="pytest", help="what is run; default %(default)s")
+    options.add_argument("--module", default="pytest", help="the module to run; default %(default)s")
     options.add_argument("--every-s", type=float, default=1.5, help="seconds between two stops; default %(default)s")
-    options.add_argument("--for-s", type=float, default=0.25, help="seconds that one takes; default %(default)s")
-    options.add_argument("--stops-seed", type=int, default=int(time.time()), help="chooses what is stopped, and when")
+    options.add_argument("--for-s", type=float, default=0.25, help="seconds that each stop takes; default %(default)s")
+    options.add_argument("--stops-seed", type=int, default=int(time.time()), help="the seed of the random stops")
     args, rest = options.parse_known_args(arguments)
     chance, count = Random(args.stops_seed), 0
     command = (sys.executable, "-m", args.module, *(_PYTEST if args.module == "pytest" else ()), *rest)
@@ -55,10 +55,10 @@ def _has_ended(process: subprocess.Popen[bytes], within_s: float) -> bool:
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it has started, directly or not, as far as it still runs."""
+    """The ids of a process and of all running processes that it has started, directly or not."""
     children = defaultdict[int, list[int]](list)
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has gone
+        with suppress(OSError):  # the process has ended
             children[int(_status(folder)[1])].append(int(folder.name))
     found = [pid]
     for one in found:
@@ -67,17 +67,17 @@ def family(pid: int) -> list[int]:
 
 
 def _status(folder: Path) -> list[str]:
-    """The state of a process, its parent, and more."""
+    """The fields of a process in /proc: its state, its parent, and others."""
     return (folder / "stat").read_text().rpartition(")")[2].split()
 
 
 def stop(pid: int, seconds: float, sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Stop a process for so long: whether it was there, and was not stopped already, which a test may do itself.
+    """Stop a process for some seconds. Returns False if it has ended, or if a test has stopped it already.
 
     Args:
-        pid: Of the process.
-        seconds: How long.
-        sleep: Waits meanwhile.
+        pid: The id of the process.
+        seconds: How long it is stopped.
+        sleep: Waits for this time.
     """
     try:
         process = os.pidfd_open(pid)
