@@ -1,4 +1,4 @@
-"""The version, which is that of invoker, and what depends on it; everything else stands in pyproject.toml."""
+"""The version, which is that of invoker, and the metadata that depend on it; all others are in pyproject.toml."""
 
 import re
 from email.parser import HeaderParser

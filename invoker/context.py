@@ -320,7 +320,7 @@ class Context:
 
     @property
     def request_id(self) -> str:
-        """The caller's id of this request, from ``X-Request-Id``: 1 to 128 visible ASCII characters, else empty."""
+        """The caller's id of this request, from ``X-Request-Id``: 1 to 128 visible ASCII characters, or empty."""
         return request_id_of(self.metadata)
 
     @property

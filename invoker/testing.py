@@ -277,7 +277,7 @@ def _invoker_server() -> Iterator[Callable[..., TestServer]]:
 
 
 def __getattr__(name: str) -> Any:
-    """The fixture is made when pytest looks for it, so that nothing else imports pytest."""
+    """Make the fixture when pytest looks for it, so that other programs need not import pytest."""
     if name == "invoker_server":
         import pytest
 

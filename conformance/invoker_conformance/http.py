@@ -131,7 +131,7 @@ class Connection:
         *,
         said: str = "",
     ) -> None:
-        """Send a request; a body given as a list goes out in chunks. ``said`` is how a report quotes it."""
+        """Send a request; a body given as a list goes out in chunks. ``said`` is its text in a report."""
         given = tuple(headers)
         if isinstance(body, list):
             framing = ("Transfer-Encoding", "chunked")
@@ -149,7 +149,7 @@ class Connection:
             await self.send_bytes(content)
 
     async def send_bytes(self, content: bytes, said: str = "") -> None:
-        """Send bytes as they are, a head of its own or more of a body; ``said`` is how a report quotes them."""
+        """Send bytes as they are, a head of its own or more of a body; ``said`` is their text in a report."""
         self._sent = said or self._sent
         with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
             for at in range(0, len(content), _CHUNK):

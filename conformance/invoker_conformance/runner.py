@@ -84,7 +84,7 @@ async def run(
     """Run scenarios against a target, one at a time: they observe counts of the target's process.
 
     Args:
-        target: Under judgement.
+        target: The server that is judged.
         scenarios: The scenarios, in the order in which they are run.
         each: Called with every outcome as soon as it is known.
 
@@ -150,7 +150,7 @@ async def _run(probe: Probe, scenario: Scenario) -> _Judged:
 
 
 def _first_failure(group: ExceptionGroup[Exception]) -> Failure:
-    """The first failure of calls that ran side by side; anything else in the group is raised."""
+    """The first failure of calls that ran side by side; raises the group if it has another exception."""
     failures, others = group.split(Failure)
     if failures is None or others is not None:
         raise others or group

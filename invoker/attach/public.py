@@ -1,6 +1,6 @@
 """`PublicServiceSettings`.
 
-The setting that protocols have in common which other machines should reach only over TLS.
+Protocols that other machines should reach only over TLS have this setting in common.
 """
 
 from __future__ import annotations

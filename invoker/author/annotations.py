@@ -186,7 +186,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _unnamed(annotation: Any) -> Any:
-    """The type behind a named type; a NewType stays, since lists of functions show its name to authors."""
+    """The type that a named type names; a NewType stays, since lists of functions show its name to authors."""
     return annotation if isinstance(annotation, typing.NewType) else unaliased(annotation)
 
 

@@ -1,11 +1,11 @@
-"""What a caller gives -> the parameters of a function: the one place that says who takes what, and what is wrong.
+"""What a caller gives -> the parameters of a function: only this code decides who takes a value.
 
 Theory. A caller gives values by position, by keyword as a call in Python does (`Binder.call`), or by the names of the
 inputs (`Binder.named`). The answer is an `Assignment`: for each value the name of its input, as ``Open.bound`` has it,
 and its parameter; or the faults, all of them, each with a code, a place and a sentence. Protocols translate their
 frames into this, and the faults into their errors; values stay encoded.
 
-Two kinds of names are no parameter's. An element of ``*args`` that is given by position is ``#INDEX``. A name that
+Two kinds of names belong to no parameter. An element of ``*args`` that is given by position is ``#INDEX``. A name that
 ``**kwargs`` takes has the prefix `KEYWORD` where the name alone would mean another input.
 """
 
@@ -54,7 +54,7 @@ class Assignment(NamedTuple):
 
     @property
     def inputs(self) -> tuple[StreamSpec, ...]:
-        """What the inputs take; only if nothing is wrong."""
+        """The values that the inputs take; only valid if the call has no fault."""
         return tuple(
             replace(one.stream or StreamSpec(name), name=name)
             for name, one in zip(self.names, self.parameters, strict=True)
@@ -188,7 +188,7 @@ class Binder:
         return Assignment(names, takers, tuple(made.faults))
 
     def _positions(self, count: int) -> Iterable[tuple[str, Parameter]]:
-        """The names and parameters of values by position, as many as are taken."""
+        """The names and parameters of values by position; values that no parameter takes are left out."""
         for one in self._by_position[:count]:
             yield _name_of(one), one
         if self._rest is not None:
@@ -247,7 +247,7 @@ def far_too_many(function: str, count: int, most: int) -> Fault:
 
 
 def _is_pattern(spec: FunctionSpec, one: Parameter) -> bool:
-    """Whether a parameter takes any number of inputs; ``*args`` behind a default is one input."""
+    """Whether a parameter takes any number of inputs; ``*args`` after a default is one input."""
     return one.is_variadic and one.is_optional and (one.by_keyword or spec.open_inputs)
 
 

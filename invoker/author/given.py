@@ -1,8 +1,9 @@
 """Which options of an invocation were given: only those are passed, so that each of the others keeps its default.
 
-The streams of options come first here. A driver opens a body when each option has its value, or will get none
-(`Invocation.may_begin`), so that nothing waits in this place. A given option becomes an input like any other: a
-constant beside the input over which a request/reply function is mapped, and a stream of one value otherwise (R-167).
+The streams of options come before those of the other inputs. A driver opens a body when each option has its value, or
+will get none (`Invocation.may_begin`), so no code here waits for a value. A given option becomes an input like any
+other: a constant beside the input over which a request/reply function is mapped, and a stream of one value otherwise
+(R-167).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def given_sync(spec: FunctionSpec, inputs: Sequence[Iterator[Any]]) -> tuple[tup
 async def given_async(
     spec: FunctionSpec, inputs: Sequence[AsyncIterator[Any]]
 ) -> tuple[tuple[str, ...], list[AsyncIterator[Any]]]:
-    """As `given_sync`, for the inputs of an async function."""
+    """Does the work of `given_sync` for the inputs of an async function."""
     found: dict[str, AsyncIterator[Any]] = {}
     values: dict[str, Any] = {}
     for one, stream in zip(spec.inputs, inputs, strict=True):

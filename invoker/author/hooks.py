@@ -1,4 +1,4 @@
-"""Starts and stops a function once a process: instantiation, ``with``, init, ready, destroy.
+"""Starts and stops a function once in each process: instantiation, ``with``, init, ready, destroy.
 
 Order of a start: a class is instantiated, its ``__enter__`` (or ``__aenter__``) runs, then the init hook. Order of a
 stop: the destroy hook, then ``__exit__``. When a start fails, the stop follows at once and the start's error is the one

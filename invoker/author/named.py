@@ -99,7 +99,7 @@ def bind_options(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
 
 
 def _bind_open(binder: Binder, names: tuple[str, ...], options: tuple[str, ...]) -> FunctionSpec:
-    """With ``*args`` every name is a label, except the names of options behind the labels of the required inputs."""
+    """With ``*args`` every name is a label, except names of options after the labels of the required inputs."""
     fixed = tuple(one.name for one in binder.spec.inputs[:-1])
     free = max(len(fixed), 1)
     names = tuple([known_as(name, options) for name in names])

@@ -1,4 +1,4 @@
-"""What only one protocol understands of a function: ``@function(options=[graphpipe.Casting(inputs="same_kind")])``.
+"""Options of only one protocol: ``@function(options=[graphpipe.Casting(inputs="same_kind")])``.
 
 The classes of such options lie in the folder of their protocol, in `options.py`. A spec holds the options by their
 class, so each protocol looks up its own and needs to know no other.
@@ -83,7 +83,7 @@ def by_type(given: Any, function: str) -> Mapping[type, ProtocolOption]:
 
 
 def title(kind: type[ProtocolOption]) -> str:
-    """What authors write for an option: ``graphpipe.Casting``."""
+    """The text that authors write for an option: ``graphpipe.Casting``."""
     return f"{kind.protocol}.{kind.__name__}"
 
 

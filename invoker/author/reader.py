@@ -220,7 +220,7 @@ def _concurrency(facts: Facts, style: Style, *, is_async: bool) -> int:
 
 
 def _hooks(facts: Facts, function: Any) -> HookSpec:
-    """Hooks of the decorator, else attributes of a plain function: ``fn.init = load``."""
+    """Hooks of the decorator; without a decorator, attributes of the function: ``fn.init = load``."""
     chain = list(layers(function))
     found: dict[str, Any] = {}
     for kind in ("init", "destroy", "ready"):

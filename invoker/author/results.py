@@ -77,7 +77,7 @@ def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Itera
 
 
 async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: Context) -> AsyncIterator[Output]:
-    """As `parted`, for the values of an async generator."""
+    """Does the work of `parted` for the values of an async generator."""
     try:
         async for value in values:
             for one in _parts(spec, value, context):

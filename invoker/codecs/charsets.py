@@ -56,7 +56,7 @@ def encoder(charset: str) -> Callable[[str], bytes]:
 
 
 def strip_mark(payload: bytes) -> bytes | None:
-    """The UTF-8 payload behind its byte order mark; None when it has none."""
+    """The UTF-8 payload without its byte order mark; None if it has no mark."""
     return payload[3:] if payload[:3] == codecs.BOM_UTF8 else None
 
 

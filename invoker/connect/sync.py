@@ -58,7 +58,7 @@ class SyncPart(Generic[C]):
         return self._made
 
     def _taken(self, argument: Any) -> Any:
-        """What the async client is given for an argument."""
+        """The value that the async client gets for an argument."""
         return argument
 
 

@@ -1,8 +1,8 @@
 """Bytes held unread or undecoded: `Budget` for one invocation, `ProcessBudget` for all conversations of a process.
 
-Theory. Each of these is bounded by itself, but a thousand of them together are not. So all code that keeps bytes of a
-peer has a `Share`. A share is *free* up to `STEP_BYTES`, which nobody counts; beyond that it is charged in steps, ahead
-of what it holds, so that a frame costs one comparison that its holder makes anyway, and a lock is taken once in a step.
+Theory. Each conversation is bounded by itself, but a thousand of them together are not. So all code that keeps bytes of
+a peer has a `Share`. The first `STEP_BYTES` of a share are *free*: they are not counted. Further bytes are charged in
+steps, before they are held, so most frames cost one comparison, and the lock is taken once for each step.
 
 Reading never pauses for this budget: the frame that ends a wait may be behind those that fill it (R-129). When a step
 does not fit
@@ -10,7 +10,7 @@ does not fit
 * caches give their bytes back, the largest first, until the charge fits; a cache itself ends nothing else;
 * a share without ``end`` (a body) is refused; its sender may try again;
 * the share that holds most of those that can be ended is ended, one at a time;
-* any other one goes on meanwhile, as far as the limit and a sixteenth of it, or 8 MiB if that is less.
+* until its bytes are given back, other shares may exceed the limit by a sixteenth of it, or by 8 MiB if that is less.
 
 Nothing here waits for room.
 """

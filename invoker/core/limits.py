@@ -164,7 +164,7 @@ class Limiter:
 
 
 def _check(window: deque[float], limit: int, now: float, name: str, code: str, scope: str) -> None:
-    """Forget the calls that began 60 seconds ago, and raise LimitReached if as many are left as are allowed."""
+    """Forget the calls that began 60 seconds ago, and raise LimitReached if the later ones reach the limit."""
     while window and now - window[0] >= _WINDOW_S:
         window.popleft()
     if len(window) >= limit:

@@ -7,7 +7,7 @@ invocation of a known plan makes its streams and nothing else.
 Peers choose names and media types, so they choose keys; `Cache` bounds what these may take.
 
 A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
-was loaded anew is another key.
+was loaded again is another key.
 """
 
 from __future__ import annotations

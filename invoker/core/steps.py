@@ -7,17 +7,17 @@ session asks its driver for *steps*: commands on invocations, and steps that con
     -----------  ------------------------------------------------  ---------------------------------------------------
     Open         admits an invocation and starts its body          Emitted and OutputEnded per output, then Finished
     Join         holds an invocation of another conversation       Wants, then Finished
-    Feed         gives an input one message                        Wants, when the session stores what it is sent
+    Feed         gives an input one message                        Wants, when the session stores the messages
     EndInput     ends an input normally, or all inputs             none of its own
     Cancel       ends the invocation with an error                 Finished
-    CloseOutput  drops what the function still gives there         none: the output just has no reader any more
+    CloseOutput  drops further values of an output                 none: the output has no reader any more
     Send         writes a frame, and the headers before the first  none
     Close        ends the conversation                             none: nothing follows it
     Timer        waits                                             Elapsed
     Fetch        gets what a URI refers to                         Fetched, once or several times
     Ask          asks the store, which conversations share         Answered, once
     Await        runs something of its service on the loop         Answered, once
-    Subscribe    listens to what others write there                StoreChanged, for each change
+    Subscribe    listens to the changes of a space                 StoreChanged, for each change
 
 The driver delivers each event once, to the session whose step caused it; events of a shared invocation go to all
 sessions that hold it. A new word needs an ADR (8, 19).

@@ -1,13 +1,13 @@
-"""`Store`: what outlives a conversation. Its questions, the store that keeps the state, and the queue of its news.
+"""`Store`: state that outlives a conversation: the questions to a store, its interface, and the queue of changes.
 
 Theory. State lies in *spaces*. A space has a name, a text about itself, and named items of bytes. It expires when it
 was not used for its time to live; a conversation that *holds* it keeps it from expiring until the conversation is over.
 Each item says when it was written. That time is its version and grows with each write, so a write may demand that the
 item is unchanged (`Put.expects`). A conversation that subscribes to a space gets each change, in the order in which
-they were made, and without a gap after the items that it gets first. The last news says why the space is gone.
+they were made, and without a gap after the items that it gets first. The last change says why the space is gone.
 
-A store answers each question once, now or later, and raises nothing: what cannot be done is `Refused`. It is asked on
-one loop. Where nothing is said otherwise, a question about a space uses it.
+A store answers each question once, now or later, and raises nothing: a question that fails is answered by `Refused`.
+All questions are asked on one loop. A question about a space counts as a use of it, unless its class says otherwise.
 """
 
 from __future__ import annotations

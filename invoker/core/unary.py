@@ -1,7 +1,7 @@
-"""`UnaryInvocation`: an invocation that has the one message of each of its inputs, and gives one value.
+"""`UnaryInvocation`: an invocation that begins with one message for each input, and gives one value.
 
 Most calls are of this kind: a request with a body, a response with a body. Nothing is fed to it and nothing is queued,
-so its streams are made only if somebody looks at them (`invoker.telemetry.live`).
+so its streams are made only when the page of running invocations shows it (`invoker.telemetry.live`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from invoker.core.store import News, Question, Refused, Store
 
 
 class Asker:
-    """A subscriber of a store; called on its loop.
+    """A subscriber of a store; called on the loop of the store.
 
     Args:
         store: The store.

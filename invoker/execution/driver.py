@@ -286,7 +286,7 @@ class Driver:
             self._looking = loop.call_later(self.settings.lingering_s, self._look)
 
     def _look(self) -> None:
-        """Call back the conversations whose time has passed, and check again when the next one's passes."""
+        """Call back the conversations whose time has passed, and look again when the next time has passed."""
         loop, lingering = asyncio.get_running_loop(), self._lingering
         self._looking = None
         while lingering:

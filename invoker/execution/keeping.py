@@ -1,16 +1,17 @@
-"""`Keeping`: the lower half of `Whole`: what is sent is kept while a conversation is short, and leaves once it is long.
+"""`Keeping`: the base of `Whole`: keeps the frames of a short conversation, and sends them once it is long.
 
 Theory. A conversation begins *short*: only its thread knows it, and its frames are kept in `sent`, which the transport
 sends when the thread is done. It is *long* once the first of these is true:
 
 * it has been in user code for a beat of the sweeper, which its `Turn` shows;
-* its function has lately been slow (`Pace`), or is about to wait for something;
-* what it keeps is large.
+* its function was slow in its last calls (`Pace`), or is about to wait for something;
+* the kept frames are large.
 
 Then the lead passes to another thread, the kept frames are sent at once, and so is each further frame; while the peer
-is slow, the function waits (R-127). From then on the sweeper watches the conversation: for a peer that is gone, a
-function that ignores its ending, and one that runs too long. It ends an invocation that has reached its `TimeLimit`
-instead of the function. So all code that delivers an event of such an invocation to the session holds the lock.
+is slow, the function waits (R-127). From then on the sweeper watches the conversation: it notices a peer that is gone,
+a function that ignores its ending, and a function that runs too long. The sweeper ends an invocation that has reached
+its `TimeLimit`, although the function still runs. So all code that delivers an event of a long conversation to the
+session holds the lock.
 """
 
 from __future__ import annotations

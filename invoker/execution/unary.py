@@ -1,7 +1,8 @@
-"""`UnaryBody`: runs a sync function that was sent whole and gives one value, in the thread that has read the request.
+"""`UnaryBody`: runs a sync function with one message for each input and one value, in the thread that read the request.
 
 There is no session: the values are decoded, the function is called, its value is encoded, and the transport answers
-when this thread is back. What takes long is treated as in `Whole`: another thread leads, and the sweeper watches.
+when this thread is back. If the function takes long, another thread leads and the sweeper watches the invocation, as in
+`Whole`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`Whole`: a conversation whose frames have all come before its function runs, in the thread that has read them.
 
-Theory. Nothing more comes, so nothing waits for input: the session translates all frames first, then the function runs,
-and what the session sends is kept in `sent`. The transport sends that together with the ending, once `run` has
-returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation that
-takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
+Theory. No further frame comes, so nothing waits for input: the session translates all frames first, then the function
+runs, and the frames of the session are kept in `sent`. The transport sends them together with the ending, once `run`
+has returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation
+that takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
 
 A call with one message for each input, whose function gives one value, is *unary* (`Held`). If a function gives several
 iterators, each gets a thread of its own, since each may block in the author's code.

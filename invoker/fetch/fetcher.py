@@ -97,7 +97,7 @@ class Fetcher:
         self._is_idle.set()
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Fetch the content behind a URI, piece by piece as it comes; return at its end.
+        """Fetch the content that a URI refers to, piece by piece as it comes; return at its end.
 
         When it is cancelled, or ``deliver`` raises, nothing more is given and the transfer is ended.
 

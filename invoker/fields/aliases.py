@@ -27,7 +27,7 @@ def notes(type_: Any) -> Iterator[Any]:
 
 
 def unaliased(type_: Any) -> Any:
-    """The type behind a NewType or a named type (``type X = ...`` of Python 3.12, also with arguments)."""
+    """The type that is named by a NewType or a named type (``type X = ...`` of Python 3.12, also with arguments)."""
     while True:
         origin = typing.get_origin(type_)
         if isinstance(type_, typing.NewType):

@@ -57,11 +57,8 @@ class Guard:
 
     Args:
         last: Called before the process ends by force; it has a time limit of its own.
-        last_s: The limit for ``last``.
+        last_s: Seconds that ``last`` may take.
         told: Called once a limit has passed, before ``last``; it must not wait.
-
-    Attributes:
-        last_s: The threads.
     """
 
     def __init__(
@@ -99,7 +96,7 @@ class Guard:
 
 
 class Signals:
-    """What SIGTERM and SIGINT have asked of this process.
+    """Handles SIGTERM and SIGINT, and knows which part of the shutdown they have asked for.
 
     Args:
         lame_duck_s: How long SIGTERM lets the process serve before the drain begins.

@@ -1,12 +1,12 @@
-"""`Waker`: the main thread runs Python's handler of each signal, whatever it was about to wait for.
+"""`Waker`: makes the main thread run Python's handler of each signal, even when it blocks.
 
 Theory. Python's own handler of a signal runs in the main thread, when that next runs bytecode; the system's handler
 only notes the signal. Two things delay a noted signal as long as a function of the author waits, such as in
 ``time.sleep``: the signal comes between Python's last look and the system call, or the system gives it to another
 thread, so that the call is not interrupted. Yet the system's handler also writes to the descriptor of
-``signal.set_wakeup_fd``, from whichever thread. So a thread reads that, and interrupts the main thread by SIGURG, which
-means nothing here, until its handler of SIGURG has run, and before that those of the signals that had come. Bytes are
-passed on to the previous descriptor, which is the event loop's.
+``signal.set_wakeup_fd``, from whichever thread. So a thread reads that descriptor, and interrupts the main thread by
+SIGURG, which means nothing else here. It repeats this until the handler of SIGURG has run; by then, the handlers of all
+earlier signals have run too. Bytes are passed on to the previous descriptor, which is the event loop's.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Endings:
             self._put(_Fault(record.created, record, client))
 
     def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
-        """Note any line at INFO.
+        """Put a line of any logger into the queue, at INFO.
 
         Args:
             logger: Name of the logger.

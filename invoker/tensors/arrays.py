@@ -309,7 +309,7 @@ def _loosely(value: Any) -> Array:
         return np.array(value, object)
     try:
         return np.asarray(value)
-    except UnicodeDecodeError:  # numpy tried to make text of bytes that stand beside text
+    except UnicodeDecodeError:  # numpy tried to make text from bytes that are next to text
         return np.array(value, object)
 
 

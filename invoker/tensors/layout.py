@@ -132,7 +132,7 @@ class Layout:
         struct.pack_into("<q", self._head, position, value)
 
     def later(self, reference: int, elements: memoryview | list[bytes]) -> None:
-        """Place the elements of a tensor, which are bytes or strings, behind everything small."""
+        """Place the elements of a tensor, which are bytes or strings, after all small parts."""
         self._late.append((reference, elements))
 
     def written(self) -> Written:
@@ -177,7 +177,7 @@ def _string(raw: bytes) -> bytes:
 
 
 def _add_strings(tail: bytearray, elements: list[bytes]) -> None:
-    """A vector of strings with its strings behind it."""
+    """A vector of strings, followed by its strings."""
     distances, strings = [], []
     away = 4 * len(elements)
     for raw in elements:

@@ -60,7 +60,7 @@ def written(array: Array) -> bytes | None:
 
 @functools.lru_cache(maxsize=256)
 def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
-    """The bytes before the elements of such an array in a tensor's buffer; None: `write_tensor` has to write it."""
+    """The bytes that precede the elements of an array in a tensor's buffer; None: only `write_tensor` makes them."""
     type_ = type_of(dtype)
     if not ITEM_BYTES[type_] or len(shape) > MAX_RANK:
         return None

@@ -1,4 +1,4 @@
-"""Shapes as annotations declare them, and whether a tensor has one.
+"""Shapes as annotations declare them, and the check whether a tensor has a declared shape.
 
 An author writes sizes beside the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number means this
 size, None or -1 any size, and a name any size, but the same wherever the name is used. The spelling of numpy itself,

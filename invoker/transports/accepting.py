@@ -147,7 +147,7 @@ class Acceptor:
         try:
             await self._loop.connect_accepted_socket(protocol, sock, ssl=tls, ssl_handshake_timeout=limit_s)
         except OSError as error:
-            log.debug("a connection ended before it began: %s", error)
+            log.debug("a connection was lost before it was set up: %s", error)
             sock.close()
 
     def _refill(self) -> None:
@@ -183,8 +183,8 @@ def streaming(connected: Connected) -> ProtocolOf:
 class _Streams(asyncio.StreamReaderProtocol):
     """Drops the traceback of the error by which a connection is lost, before a future keeps it.
 
-    A failed write raises it in the frames of its callers, which hold the data to send; these frames refer to the
-    future, so only the garbage collector would free the data.
+    The traceback of a failed write refers to the frames of all callers, which hold the data to send and the future. The
+    future would refer to the traceback in turn, so only the garbage collector would free the data.
     """
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -37,10 +37,10 @@ def F(  # noqa: N802  # the notation of the catalogue
     d: bytes | None = None,
     ref: str | None = None,
 ) -> pb.NodeFragment:
-    """A fragment of a leaf, or with nothing in it a terminator.
+    """A fragment of a leaf; without metadata and payload it is a terminator.
 
     Args:
-        id_: The id  of the node.
+        id_: The id of the node.
         seq: Place in the node.
         mark: ``+``: continued; ``.``: final.
         m: Metadata, or only its mimetype; None: no metadata.

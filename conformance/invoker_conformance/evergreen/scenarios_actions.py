@@ -45,7 +45,7 @@ async def input_names(stage: Stage) -> None:
 
 @scenario("E-075", "E-094", function="join")
 async def order_of_inputs_is_irrelevant(stage: Stage) -> None:
-    """Inputs are bound by name, in whatever order they stand and come."""
+    """Inputs are bound by name, in any order of their ports and of their fragments."""
     leaves = [F("p", m=TEXT, t="left "), F("q", m=TEXT, t="right")]
     for pairs in ([("left", "p"), ("right", "q")], [("right", "q"), ("left", "p")]):
         for turn in (1, -1):

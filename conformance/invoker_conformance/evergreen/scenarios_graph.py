@@ -121,7 +121,7 @@ async def a_diamond_is_no_cycle(stage: Stage) -> None:
 
 
 def chain(levels: int) -> list[Part]:
-    """A chain of so many nodes, from ``p`` down to a leaf, the leaf last."""
+    """A chain of ``levels`` nodes, from ``p`` down to a leaf, which comes last."""
     ids = ["p", *(f"c{n}" for n in range(levels - 1))]
     return [*(K(above, below) for above, below in pairwise(ids)), F(ids[-1], m=TEXT, t="x")]
 

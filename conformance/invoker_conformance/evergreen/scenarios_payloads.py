@@ -207,7 +207,7 @@ async def end_of_turn_marker(stage: Stage) -> None:
 
 @scenario("E-049", "E-047", function=("items", "upper"))
 async def other_protobuf_types(stage: Stage) -> None:
-    """Other protobuf types without codec are bytes where bytes are taken, else an error."""
+    """A protobuf type without a codec is bytes for a function that takes bytes, and an error for others."""
     leaf = F("p", m="application/x-protobuf; type=Whatever", d=b"\x08\x01")
     await stage.succeeds(items(), leaf, r=[{"items": [seen(b"\x08\x01")]}])
     await stage.fails(BAD, upper(), leaf)

@@ -73,7 +73,7 @@ class _Draft:
         return self._dice.choice(list(self._leaves))
 
     def _split(self, id_: str, size: int, make: Callable[[int, int, int, str], pb.NodeFragment]) -> None:
-        """Add a node of so many bytes or children, in fragments of any size, maybe with a terminator."""
+        """Add a node of ``size`` bytes or children, in fragments of any size, maybe with a terminator."""
         places = sorted({0, size, *(self._dice.randint(0, size) for _ in range(self._dice.randint(0, 4)))})
         cuts = list(pairwise(places)) or [(0, 0)]
         has_terminator = self._dice.random() < 0.3

@@ -201,7 +201,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         raise self.failure("a session that does not end", "its end")
 
     async def leaves(self) -> None:
-        """Half-close, and check that nothing else comes before the end, which is OK."""
+        """Half-close, and check that the call ends with OK, and that no message comes before."""
         await self.half_close()
         await self.ends(grpc.StatusCode.OK, is_silent=True)
 
@@ -216,7 +216,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return got
 
     async def frame(self, timeout_s: float | None = None) -> pb.ServerStreamMessage | None:
-        """The next message as it stands on the wire, chunk or not; None: nothing came in time."""
+        """The next message as it was received, a chunk or another one; None: nothing came in time."""
         frame = await self._read(timeout_s)
         return None if frame is None else self._parsed(frame)
 

@@ -62,7 +62,7 @@ class Fleet(Probe):
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[Device]:
-        """A device that waits for a cohort, which it is told at once; it retries while the round before is not over."""
+        """A device that got an ack and waits for a cohort; retries while the previous round continues."""
         until = self.clock() + 2 * self.timeout_s
         while True:
             async with self.device() as device:
@@ -90,7 +90,7 @@ class Fleet(Probe):
             await device.thanked()
 
     async def model(self, population: str = "", count: int = 1, **fields: Any) -> bytes:
-        """The checkpoint that the next round of so many devices begins with; that round then fails."""
+        """The checkpoint with which the next round of ``count`` devices begins; that round then fails."""
         async with self.aside(), self.joined(count, population, **fields) as devices:
             return devices[0].info.init_checkpoint
 

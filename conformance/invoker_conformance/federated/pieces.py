@@ -44,7 +44,7 @@ def ack(index: int) -> pb.ClientStreamMessage:
 
 
 def end(count: int) -> pb.ClientStreamMessage:
-    """The end of a message in so many chunks."""
+    """The frame that ends a message, with the number of its chunks."""
     return pb.ClientStreamMessage(chunked_transfer={"end": {"chunk_count": count}})
 
 

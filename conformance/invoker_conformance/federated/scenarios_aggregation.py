@@ -90,7 +90,7 @@ async def function_that_is_slow(fleet: Fleet) -> None:
             times.append(fleet.clock() - began)
 
         await asyncio.gather(*map(one, range(24)))
-    # A tenth of a second for each report; so many were ahead when the last one was answered.
+    # The function takes a tenth of a second for each report that was ahead when the last one was answered.
     if max(times) < (24 - _AHEAD - 4) * 0.1:
         raise fleet.failure(f"the last answer after {max(times):.2f} s", "that answers wait for the function (F-081)")
     await fleet.is_total(before + 24, count=24)

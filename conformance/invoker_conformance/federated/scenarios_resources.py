@@ -41,7 +41,7 @@ async def resources_by_capability(fleet: Fleet) -> None:
 
 @scenario("FT-41", "F-065", function="asked")
 async def resources_of_the_eligibility_task(fleet: Fleet) -> None:
-    """The eligibility task's plan is inline for a client that downloads only in rounds, and else at an address."""
+    """The plan of an eligibility task is inline for a client that downloads only in rounds, otherwise at an address."""
     async with fleet.device() as device:
         payload = (await device.try_in(supports_http_download=True)).eligibility_eval_payload
         if payload.HasField("plan_resource"):

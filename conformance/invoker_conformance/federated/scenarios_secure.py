@@ -96,7 +96,7 @@ async def masked_input_and_report_apart(fleet: Fleet) -> None:
 
 @scenario("FT-65", "F-118", function="secret")
 async def values_above_the_modulus(fleet: Fleet) -> None:
-    """Numbers that are packed as the modulus and more are reduced: the sum is right."""
+    """Packed numbers that are not below the modulus are reduced, so the sum is right."""
     async with circle(fleet) as all_:
         await all_.to_the_masks()
         response = all_.secrets[0].masked()

@@ -53,7 +53,7 @@ class Vector:
 
 @dataclass(eq=False, slots=True)
 class References:
-    """A vector of references; the same target may stand in it several times."""
+    """A vector of references; it may contain a target several times."""
 
     targets: Sequence[Node]
 
@@ -63,7 +63,7 @@ Field: TypeAlias = Number | Node
 
 
 def text(value: str | bytes) -> Vector:
-    """A string, with the zero behind it."""
+    """A string, with the zero after it."""
     return Vector(value.encode() if isinstance(value, str) else value, tail=b"\0")
 
 
@@ -111,7 +111,7 @@ def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = Fals
     Args:
         root: Its root table.
         is_odd: Everything lies at odd positions, instead of aligned ones.
-        has_late_vtables: Each vtable stands behind its table, instead of before.
+        has_late_vtables: Whether each vtable is written after its table, instead of before it.
     """
     built = Built()
     built.pending[root] = [range(0, 4, 4)]
@@ -137,7 +137,7 @@ def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = Fals
 
 
 def _ordered(root: Table) -> Iterable[Node]:
-    """Every node behind all that refer to it."""
+    """All nodes, each after all nodes that refer to it."""
     done: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
@@ -197,7 +197,7 @@ def _pad(built: Built, align: int, ahead: int, *, is_odd: bool) -> None:
 
 
 def _arrive(built: Built, node: Node) -> None:
-    """A node lies here: fill in the references to it."""
+    """Note that a node begins at the end of the buffer, and fill in the references to it."""
     built.places[node] = here = len(built.data)
     for positions in built.pending.pop(node, ()):
         distances = struct.pack(f"<{len(positions)}I", *(here - position for position in positions))

@@ -1,4 +1,4 @@
-"""A bare socket: messages behind their lengths, in both directions (G-016).
+"""A bare socket: each message follows its length, in both directions (G-016).
 
 It sends exactly the bytes of a scenario.
 """
@@ -22,7 +22,7 @@ _LARGEST = 1 << 31
 
 
 def framed(request: Request) -> bytes:
-    """A request behind its length."""
+    """A request, preceded by its length."""
     return struct.pack("<I", len(request.buffer)) + request.buffer
 
 

@@ -53,7 +53,7 @@ async def no_buffer(asker: Asker) -> None:
 
 @scenario("GT-12", "G-021", function="mirror")
 async def root_astray(asker: Asker) -> None:
-    """A root that lies at the end, behind it, far away or at 0 is malformed."""
+    """A root whose position is the end, beyond the end, far away or 0 is malformed."""
     size = len(draft().built().data)
     places = (size, size - 2, size + 4, _FAR, 2**32 - 4, 0)
     await _are_malformed(asker, {f"the root at {each}": draft().built().patch(0, "I", each) for each in places})
@@ -82,14 +82,14 @@ async def vtable_astray(asker: Asker) -> None:
 
 @scenario("GT-13", "G-021", function="mirror")
 async def vtable_behind_its_table(asker: Asker) -> None:
-    """A vtable may stand behind its table: the distance is signed."""
+    """A vtable may follow its table: the distance is signed."""
     late = assemble(draft().root, has_late_vtables=True)
     await asker.gives(draft().request(late, "vtables behind tables"), floats(1, 2, 3))
 
 
 @scenario("GT-14", "G-021", function="mirror")
 async def field_outside_its_table(asker: Asker) -> None:
-    """A vtable that puts a field behind its table, across its end, or before its fields is refused."""
+    """A vtable that puts a field after its table, across its end, or before its fields is refused."""
     broken: dict[str, Built | bytes] = {}
     for name, slots in (("root", (0, 1)), ("infer", (0, 1, 2)), ("tensor", (0, 1, 2))):
         of = draft()

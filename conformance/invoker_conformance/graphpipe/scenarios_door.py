@@ -35,7 +35,7 @@ async def any_content_type(asker: Asker) -> None:
 
 @scenario("GT-04", "G-003", function="mirror")
 async def chunked_body(asker: Asker) -> None:
-    """A body in chunks, each of one byte or the whole, is the same request; a second one fits behind it."""
+    """A body in chunks of one byte, or in one chunk, is the same request; another request may follow it."""
     async with asker.connect() as connection:
         for chunks in ([bytes([each]) for each in REFERENCE.buffer], [REFERENCE.buffer]):
             said = f"POST {asker.path()} in {len(chunks)} chunks: {REFERENCE}"

@@ -36,7 +36,7 @@ async def unknown_slots(asker: Asker) -> None:
 
 @scenario("G-026", function="mirror")
 async def trailing_bytes(asker: Asker) -> None:
-    """Bytes behind the last object are ignored."""
+    """Bytes after the last object are ignored."""
     for tail in (b"\0", b"\xff" * 100, REFERENCE.buffer):
         await asker.gives(Request(REFERENCE.buffer + tail, f"{REFERENCE} and {len(tail)} bytes"), REFERENCE_TENSOR)
 

@@ -1,4 +1,4 @@
-"""Bare sockets, TCP and Unix ones: each message behind its length. The sockets serve ``mirror``. Catalogue 2.1."""
+"""Bare sockets, TCP and Unix ones: each message follows its length. The sockets serve ``mirror``. Catalogue 2.1."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class Call(RawCall[pb.OutputFrame]):
     async def fails(
         self, fault: Fault, *mentions: str, after: int | None = None, timeout_s: float | None = None
     ) -> list[pb.OutputFrame]:
-        """Check that the call ends with this fault, which mentions these texts, after so many frames (None: any)."""
+        """Check that the call ends with this fault, which mentions these texts, after ``after`` frames (None: any)."""
         got, ending = await self.rest(timeout_s)
         expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
         if after is not None:

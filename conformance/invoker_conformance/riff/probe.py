@@ -47,7 +47,7 @@ class Probe:
     """The tools of one scenario.
 
     Args:
-        target: Under judgement.
+        target: The server that is judged.
         function: Called when a scenario names no other.
 
     Attributes:

@@ -88,7 +88,7 @@ async def accept_of_a_browser(probe: Probe) -> None:
 
 @scenario("RT-36", "R-096", function="echo")
 async def accept_parameters_on_the_first_entry(probe: Probe) -> None:
-    """Parameters of the first entry do not hide the entries behind it."""
+    """Parameters of the first entry do not hide later entries."""
     await _encodes(probe, f"application/xml;q=0.9, {JSON}", "x", JSON, b'"x"')
 
 

@@ -156,7 +156,7 @@ async def cancel_is_not_completion(probe: Probe) -> None:
         async with probe.call() as call:
             await call.start()
             await call.json(1, 2, 3)
-            if number % 10 == 9:  # a cancel that overtakes the start judges nothing
+            if number % 10 == 9:  # a call that is cancelled before its function starts shows nothing
                 await watch.reaches("total.calls", number // 10 + 1)
             call.cancel()
     await asyncio.sleep(0.1)
@@ -174,7 +174,8 @@ async def cancel_after_a_while_is_not_completion(probe: Probe) -> None:
         async with probe.call() as call:
             await call.start()
             await call.json(1, 2, 3)
-            await watch.reaches("total.calls", number)  # a cancel that overtakes the start judges nothing
+            # a call that is cancelled before its function starts shows nothing
+            await watch.reaches("total.calls", number)
             await asyncio.sleep(0.02)
             call.cancel()
     with breaking("R-110"):

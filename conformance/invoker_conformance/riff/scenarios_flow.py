@@ -106,7 +106,7 @@ async def _tick(call: Call, number: int) -> None:
 
 
 async def _stalls(probe: Probe, call: Call) -> int:
-    """Wait until the producer stands still; how many values the caller has not read then, at least."""
+    """Wait until the producer stops; the least number of values that the caller has not read then."""
     watch = await probe.watch("ticker.values")
     before = -1
     until = probe.clock() + 15.0

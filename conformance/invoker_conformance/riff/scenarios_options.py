@@ -49,7 +49,7 @@ async def announced_options_are_awaited(probe: Probe) -> None:
 
 @scenario("R-166", function="scale")
 async def options_without_names_come_first(probe: Probe) -> None:
-    """Without names, an option behind the first value of the required input fails the call and is named."""
+    """Without names, an option after the first value of the required input fails the call, and the error names it."""
     async with probe.call() as call:
         await call.start(inputs=[])
         await call.json(1)

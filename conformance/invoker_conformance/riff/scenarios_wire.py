@@ -42,7 +42,7 @@ async def reset_behind_the_half_close_is_a_cancel(probe: Probe) -> None:
 
 @scenario("R-031", function="square")
 async def replies_behind_a_burst_are_all_there(probe: Probe) -> None:
-    """A thousand frames and the half-close in one write are answered by as many replies before OK."""
+    """A thousand frames and the half-close in one write are answered by a thousand replies before OK."""
     async with probe.raw() as call:
         call.send(frames.start(), *(frames.data(b"2") for _ in range(_BURST)), end=True)
         call.flush()

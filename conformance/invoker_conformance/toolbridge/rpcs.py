@@ -186,7 +186,7 @@ class Listening(Generic[M]):
         except grpc.RpcError:
             got = grpc.aio.EOF
         if got is not grpc.aio.EOF:
-            return cast("M", got)  # EOF is the only other thing that it gives
+            return cast("M", got)  # `read` returns a message or EOF
         code = await self._call.code()
         if code is grpc.StatusCode.OK:
             return None

@@ -143,7 +143,7 @@ async def custom_rules(host: Host) -> None:
 
 
 def _nested(levels: int) -> bytes:
-    """A ListValue of so many lists in one another; the library of protobuf writes no more than 50."""
+    """A ListValue nested to this depth; the library of protobuf writes at most 50 levels."""
     within = b""
     for _ in range(levels):
         value = b"\x32" + _varint(len(within)) + within  # Value.list_value

@@ -225,7 +225,7 @@ def _count(content: bytes, kind: int) -> None:
                     if size <= 2 or (content.find(_OF_DICTS, start, at) < 0 and content.find(_OF_LISTS, start, at) < 0):
                         continue  # no container can be within
                 if (inside := _INSIDE.get((kind, tag))) is not None:
-                    waiting.append((kind, at, end, level))  # the walk continues behind this container later
+                    waiting.append((kind, at, end, level))  # the walk continues after this container later
                     kind, at, end, level = inside, start, min(at, end), level + (kind == _VALUE)
                     if level > MOST_LEVELS + 1:
                         raise _too_deep()

@@ -39,7 +39,7 @@ def scope_of(context: Context) -> Scope:
         EncodeError: The function runs without a scope.
     """
     if context.scope is None:
-        raise EncodeError("this function runs where no other function can be called")
+        raise EncodeError("this function runs in a place where no other function can be called")
     return context.scope
 
 

@@ -1,9 +1,9 @@
 """`LoopRunner`: runs an async body on the loop, without a hop.
 
-A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and
-writes in the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by
-more than one value. Each output is drained by a task of its own, which is fair by the order in which they wait for
-the wire (R-131).
+A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and writes
+in the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by more than
+one value. Each output is drained by a task of its own. The tasks get the wire in the order in which they began to wait
+for it, so no output is favoured (R-131).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The program of the janitor: ends what isolated children have started, should the serving process be killed.
+"""The program of the janitor: kills the programs of isolated children if the serving process is killed.
 
-A child gets a signal of the kernel when that process is gone, but the programs that it has started do not. The serving
-process reports its process groups to this program; once it is gone, for whatever reason, the groups that remain are
-killed. This file is run by its path and imports nothing of ours, so that the process stays small.
+The kernel sends a child a signal when the serving process is gone, but the programs that it has started do not. The
+serving process reports its process groups to this program; once it is gone, for whatever reason, the groups that remain
+are killed. This file is run by its path and imports nothing of ours, so that the process stays small.
 
     +PID   a child has begun; its process group has its number
     -PID   it has ended, and nothing of its group is left

@@ -288,7 +288,7 @@ class Reactor:
     # What bodies report; `Host`.
 
     def emitted(self, invocation: Invocation, index: int, message: Message[bytes]) -> Awaitable[None] | None:
-        """Send one output; gives an awaitable until the peer has room (E-110), or until other bodies had a turn."""
+        """Send one output; the result ends when the peer has room (E-110), or other bodies had a turn."""
         if invocation.is_finished:
             raise StopInvocation
         invocation.emit(index, message)

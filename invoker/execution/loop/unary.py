@@ -1,4 +1,4 @@
-"""`UnaryTask`: runs an async function that was sent whole and gives one value, as one task of the loop.
+"""`UnaryTask`: runs an async function with one message for each input and one value, as one task of the loop.
 
 Nothing waits for input and nothing is sent before the end, so there is neither a session nor a queue: the values are
 decoded, the function is called, its value is encoded, and the transport answers.

@@ -1,8 +1,8 @@
 """`Gate`: lets one thread at a time do its work between two waits, so that they do not fight for the interpreter.
 
 Each operation on a completion queue releases the interpreter's lock; with many threads at work, each release wakes
-another one, and the machine is busy with switching. So they take turns, in order of arrival; a turn lasts from news to
-the next wait, or until others have waited for a batch of frames.
+another one, and the machine is busy with switching. So they take turns, in order of arrival; a turn lasts from an event
+to the next wait, or until others have waited for a batch of frames.
 
 A turn in which nothing moves for two beats of the sweeper belongs to a function that blocks: all waiting threads are
 let in at once, and for a second that function passes the gate without a turn. So user code that blocks stalls others

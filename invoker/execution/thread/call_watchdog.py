@@ -85,7 +85,7 @@ class CallWatchdog:
 
 
 def why_gone(error: InvocationError, cut: InvocationError | None, deadline: float | None) -> InvocationError:
-    """The error with which a conversation ends whose peer is gone.
+    """The error that ends a conversation whose peer is gone.
 
     Args:
         error: The error that says that the peer is gone.

@@ -80,7 +80,7 @@ class Aside(Protocol):
 
 
 class NoPlace(BridgeError):
-    """A session runs as many tool calls as it may, so another one must wait or fail."""
+    """The tool calls of a session have reached its limit, so another one must wait or fail."""
 
 
 class HostTools(Protocol):
@@ -289,7 +289,7 @@ class HostSessions:
 
         Raises:
             BridgeError: The session is gone.
-            NoPlace: The session runs as many tool calls as it may (T-058).
+            NoPlace: The tool calls of the session have reached its limit (T-058).
         """
         session = operation.session
         assert session is not None

@@ -130,7 +130,7 @@ def families(numbers: Numbers) -> Iterator[Any]:
 
 
 def _named(tools: Iterable[str]) -> dict[str, str]:
-    """The tools that are named, as many as the board has room for."""
+    """The tools that have samples of their own; the board's room limits their number."""
     named, size = dict[str, str](), 0
     for tool in tools:
         size += _ENTRIES * (len(json.dumps(tool)) + _ENTRY_BYTES)

@@ -375,5 +375,5 @@ class ToolCall(Operation):
 
 
 def correlation_of(metadata: Mapping[str, str], context: Mapping[str, str]) -> str:
-    """The correlation id of a call, from its metadata, or else its context; a new one if neither has one."""
+    """The correlation id of a call, from its metadata, otherwise from its context; a new one if neither has one."""
     return metadata.get(CORRELATION) or context.get("correlation_id") or uuid4().hex

@@ -81,7 +81,7 @@ class UnarySession(ABC, Generic[R]):
         raise AssertionError(f"{type(self).__name__} asks the store nothing: {key} {value!r}")
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:
-        """Continue with news of the store; may raise InvocationError."""
+        """Continue with a change in the store; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} subscribes to nothing: {topic} {value!r}")
 
     def elapsed(self) -> Sequence[Step]:

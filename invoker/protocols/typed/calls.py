@@ -222,7 +222,7 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
         stream = (one.stream or StreamSpec(one.name)) if is_named else one.stream
         is_left_out = (
             one.is_variadic and one.is_optional and not (spec.open_inputs or is_named)
-        )  # `*args` behind a default
+        )  # `*args` after a default
         if stream is None or is_left_out or (is_named and (spec.open_inputs or one.streams)):
             continue  # its position counts: the numbers of the others do not depend on which parameters can be inputs
         if is_named:

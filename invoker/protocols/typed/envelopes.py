@@ -103,7 +103,7 @@ class Envelopes:
 
 
 class Text:
-    """Takes pieces of base64, and gives the bytes in it; padding may stand anywhere."""
+    """Takes pieces of base64, and gives the bytes in it; padding may occur anywhere."""
 
     __slots__ = ("_rest",)
 

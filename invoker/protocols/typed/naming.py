@@ -1,4 +1,4 @@
-"""Names of protobuf made of names of Python; the rule is in docs/reference/typed.md.
+"""Names of protobuf made from names of Python; the rule is in docs/reference/typed.md.
 
 A package is the module's dotted name, a service its last part in capitals with ``Service`` behind it, a method the
 function's name in capitals. Where a name is taken, the next one gets a number.

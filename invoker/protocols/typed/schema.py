@@ -122,7 +122,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
 
 
 def _together(fields: list[FieldDef]) -> None:
-    """Put the fields of the oneof behind each other, as the text of the file has them."""
+    """Put the fields of the oneof next to each other, as in the text of the file."""
     fields.sort(key=lambda one: (not one.oneof, one.number))
 
 

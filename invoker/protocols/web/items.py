@@ -217,7 +217,7 @@ class _Lines:
                 items.append((name, Message(bytes(value), self._headers, _JSON)))
             elif not self._signature.drops:
                 refuse(self._signature, name, f" (line {self._count})")
-        if self._options and len(items) > begin + 1:  # within a line the options go first, wherever they stand (H-014)
+        if self._options and len(items) > begin + 1:  # within a line the options go first, at any place (H-014)
             items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
 
     def _value(self, line: bytes) -> bytes:

@@ -62,7 +62,7 @@ def check_names(signature: Signature, names: Sequence[str], hint: str = "") -> N
     """
     faults = signature.binder.named(names).faults
     fault = next((one for one in faults if one.code != "missing_arg"), None)
-    if fault is None:  # the binder knows ``*args`` behind a default, and an empty name, too
+    if fault is None:  # the binder knows ``*args`` after a default, and an empty name, too
         strangers = (one for one in names if not signature.takes(normalised(one)))
         fault = next((unknown(signature.name, one, signature.known) for one in strangers), None)
     if fault is not None:

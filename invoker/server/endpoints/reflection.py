@@ -2,8 +2,8 @@
 
 The same answers are given under two names: ``grpc.reflection.v1``, which newer callers ask for, and ``v1alpha``, the
 only one that grpcio-reflection has. Their messages are alike on the wire. The descriptors of v1 are made from those of
-v1alpha and kept in a pool of our own: protobuf's own pool takes each name once, so they would stand in the way of a
-program that brings generated code for v1.
+v1alpha and kept in a pool of our own: protobuf's own pool takes each name once, so a program that brings generated code
+for v1 could not add it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Outbox:
         self.size += len(frame)
 
     def take(self) -> bytes:
-        """The next message: as many frames as fit into one."""
+        """The next message, which holds all waiting frames that fit into it."""
         frames = self._frames
         if self.size <= JOINED_BYTES:
             joined = frames[0] if len(frames) == 1 else b"".join(frames)

@@ -1,6 +1,6 @@
-"""How a request whose body is here is answered: `begin_unary` does it on the loop, `answered` in a thread.
+"""Answers a request whose whole body has arrived: `begin_unary` on the loop, `answered` in a thread.
 
-Most functions give one value, and most requests come whole; these need no session.
+Most functions give one value, and most requests arrive with their whole body; such a request needs no session.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """`Connections`: the open connections of a transport, which of them are ended to make room, and the wait for their end.
 
-Theory. A process has a limited number of file descriptors, and the transport takes a part of them, `most`. Beyond it,
-and if there is no descriptor left, these are ended for newcomers, those that have been in this state longest first:
+Theory. A process has a limited number of file descriptors, and the transport takes a part of them, `most`. When more
+are open, or no descriptor is left, connections of two kinds are ended to make room for new ones. Those that have been
+in their state longest are ended first:
 
-1. those without a request, or whose response is written, except the newest ones: a newcomer needs a moment to ask;
+1. those without a request, or whose response is written, except the newest ones: a new client needs a moment to send
+   its request;
 2. those whose request has not come completely, so that no function runs for it: slow uploads.
 
 A connection with unread bytes is not ended: they may be a request. If there is no descriptor left, one that came within
 `NEW_S` and has sent nothing is not ended either; while there are only such connections, no others are accepted, and the
-backlog of the kernel holds newcomers. If all other connections are busy, the newcomers stay. Requests that need no
+backlog of the kernel holds new ones. If all other connections are busy, the new ones stay. Requests that need no
 function, such as a probe, are answered; calls are refused while the transport is full, an eighth beyond `most`. Without
 that, a client with enough open streams, or WebSockets that wait for ever, would keep all others out.
 """
@@ -24,7 +26,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 NEW_S: Final = 0.05
-"""Seconds for which a silent connection is new: where descriptors are short, it is spared, and newcomers wait."""
+"""Seconds for which a silent connection is new: it is not ended for lack of descriptors, and others wait."""
 
 _MANY = 2**31 - 1
 _SPARE = 8

@@ -1,7 +1,7 @@
 """`Http2`: one connection of HTTP/2, whose frames the sans-IO library h2 reads and writes (ADR 65).
 
 Theory. Requests run beside one another, each as an `Http2Stream`, which gives its request to the same `Exchange` as a
-connection of HTTP/1.1. What one of them does costs the others nothing:
+connection of HTTP/1.1. No request slows down another one:
 
 * The window of the connection is opened for all bytes that come, that of a stream only for those that its request has
   taken. So a request that takes nothing holds up its own client's stream.
@@ -10,10 +10,11 @@ connection of HTTP/1.1. What one of them does costs the others nothing:
 * A few frames are read in one turn of the loop, and `FrameRateLimit` counts those that ask for nothing.
 * While the client takes nothing of what is written, nothing is read from it: answers to its frames cannot pile up.
 
-A connection ends when it had no request for ``idle_s``; behind the last response, if either side is leaving; when its
-client breaks a rule, or takes nothing. Then GOAWAY says which requests were not begun. It is not said while requests
-are under way, because clients that use h2 read nothing behind it; what they begin meanwhile is refused, so that it can
-be sent again elsewhere. WebSocket (RFC 8441) is not offered, nor is push. Priorities are ignored (RFC 9113, 5.3.2).
+A connection ends when it had no request for ``idle_s``; after the last response, if either side is leaving; when its
+client breaks a rule, or takes nothing. Then GOAWAY says which requests were not begun. GOAWAY is not sent while
+requests are under way, because clients that use h2 read nothing after it. A request that begins meanwhile is refused,
+so that it can be sent again elsewhere. WebSocket (RFC 8441) is not offered, nor is push. Priorities are ignored (RFC
+9113, 5.3.2).
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class Http2Stream:
             self._connection.wait(1)
 
     def taken(self, size: int) -> None:
-        """Note that so many of the waiting bytes were sent."""
+        """Note that this number of the waiting bytes was sent."""
         del self.waiting[:size]
         if self._state is State.LINGERING:
             self._make_way()

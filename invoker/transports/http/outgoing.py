@@ -1,7 +1,7 @@
 """`Outgoing`: the long messages that a socket sends, counted until the peer has taken them.
 
-Messages wait in order, and are made frame by frame as the peer takes them. A large message that is made at once is
-*handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
+Messages wait in order, and are made frame by frame as the peer takes them. A large message whose frame is made at once
+is *handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
 """
 
 from __future__ import annotations

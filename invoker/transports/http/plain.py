@@ -5,8 +5,8 @@ streamed: a POST of HTTP/1.1 with a short body of a known length, on a connectio
 answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So all refusals
 happen there.
 
-The same bytes mean the same. So the result of a head is cached: whether it may call (`Origins`), its handler, and the
-protocol's result. Clients repeat their heads, and then nothing of them is read again.
+Equal bytes have an equal meaning. So the result of a head is cached: whether it may call (`Origins`), its handler, and
+the protocol's result. Clients repeat their heads, and then nothing of them is read again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`ReadControl`: reads little at once from a connection, pauses, continues, and checks that the peer is there.
+"""`ReadControl`: reads a connection in small pieces, pauses and resumes, and checks that the peer is there.
 
 The end of a connection that is not read goes unnoticed. So the kernel is asked now and then. A reset is an end. The end
 of the peer's bytes comes after the unread ones, and perhaps the request is complete: the peer may wait for an answer.

@@ -130,7 +130,7 @@ class Request(Exchange):
         self._pass_on(listener)
 
     def body(self) -> bytes:
-        """What has come of the body and was not passed on."""
+        """The bytes of the body that have come and were not passed on."""
         if len(self._parts) > 1:
             self._parts = [b"".join(self._parts)]
         return self._parts[0] if self._parts else b""

@@ -85,7 +85,7 @@ class SocketConnection(asyncio.Protocol):
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
         self._is_held = self._will_take = False  # the conversation is paused; reading continues in a later turn
         self._out: list[bytes] = []
-        self._long = Outgoing(memory, self.abort)  # other messages wait behind these
+        self._long = Outgoing(memory, self.abort)  # later messages wait for these
         self._will_flush = self._is_full = False
         self._pong: bytes | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -157,7 +157,7 @@ class SocketConnection(asyncio.Protocol):
         return -1 if self._is_lost else int(self._transport.get_extra_info("socket").fileno())
 
     def end_when_idle(self) -> None:
-        """End the conversation, for which the process has waited already."""
+        """Fail the conversation: the process is shutting down and has waited long enough for it."""
         if not self._is_over:
             self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
 

@@ -1,7 +1,7 @@
 """`traced`: a request that belongs to a trace gets a span of its own, which its function can read and its client gets.
 
 See `invoker.traces`. The same head means another span each time, so no cache keeps such heads. The client's own id of
-its request goes back to it as it came; no two are alike, so none of these heads is kept either.
+its request is sent back unchanged. Each id is different, so heads with an id are not cached either.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """`Unpacker`: undoes the content codings of a request's body, a piece at a time.
 
-Theory. A few bytes can become very many: gzip makes a thousand of one, zstd thirty thousand, and both multiply where a
-body is packed twice. So bytes are unpacked only when they are taken. Each coding is a stage, whose output is the next
-one's input::
+Theory. A few bytes can become very many: gzip makes a thousand bytes from one, zstd thirty thousand, and these factors
+multiply where a body is packed twice. So bytes are unpacked only when they are taken. Each coding is a stage, whose
+output is the next one's input::
 
     wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
 
 One `take` is one step of one stage, so it never lasts long, and a caller in a loop can let others have a turn. The
 reader counts the output. The bytes between the stages, and each member of gzip or frame of zstd that begins, are
-counted here: `_SLACK_BYTES` and `_TIMES` times what came are allowed, which no single stage can reach.
+counted here: `_SLACK_BYTES` plus `_TIMES` times the received bytes are allowed, a limit that a single stage cannot
+reach.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class Writer:
 
     @property
     def _has_more(self) -> bool:
-        """Whether a long piece is not completely written; later pieces wait behind it."""
+        """Whether a long piece is not completely written; later pieces wait for it."""
         return bool(self._long) or self._is_making
 
     def _fail(self, error: Exception) -> None:

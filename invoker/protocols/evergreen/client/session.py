@@ -274,7 +274,7 @@ class EvergreenSession:
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
         """Handle an error of an iterator.
 
-        Its node will never end, so its action is cancelled, or else the session fails.
+        Its node will never end, so its action is cancelled; without an action, the session fails.
         """
         failure = CallFailed(Status.CANCELLED, f"an input raised {type(error).__name__}: {error}")
         failure.__cause__ = error

@@ -46,7 +46,7 @@ class Terminal:
             line = await self._either(anext(typed, None))
             if line is None or line.strip() == "/quit":
                 if sys.stdin is not None and sys.stdin.isatty() and line is None:
-                    print()  # after Ctrl-D the cursor is still behind the prompt
+                    print()  # after Ctrl-D the cursor is still in the line of the prompt
                 return
             if line.strip():
                 await self._turn(line)

@@ -17,7 +17,7 @@ def described(spec: FunctionSpec) -> dict[str, Any]:
 
 
 def rows(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """The action in one line, for readers. A question mark stands behind inputs that may be left out."""
+    """The action in one line, for readers. A question mark follows inputs that may be left out."""
     action = describe(spec.name, spec)
     takes = [f"{one['name']}{'?' if one.get('optional') else ''}: {one['type']}" for one in action["inputs"]]
     takes += ["..."] if spec.open_inputs or spec.open_names else []

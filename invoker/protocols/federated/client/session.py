@@ -175,7 +175,7 @@ class DeviceSession:
         self._lost(status, detail)
 
     def abort(self) -> None:
-        """Stop, wherever the conversation stands (F-145)."""
+        """Stop, in any state of the conversation (F-145)."""
         if self._at is _At.ENDED:
             return
         if self._at is _At.SECURE and self._secagg is not None:

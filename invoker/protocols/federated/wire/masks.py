@@ -1,4 +1,4 @@
-"""Masks: long vectors of random numbers that are made of short keys, and the sums of very many of them (F-096).
+"""Masks: long vectors of random numbers that are made from short keys, and the sums of very many of them (F-096).
 
 A mask is the keystream of AES-256-CTR cut into samples of ceil(b / 8) bytes, big-endian, of which the lowest b bits
 count. With a modulus that is no power of two, samples below 2^b - modulus are left out, and the others are mask
@@ -148,7 +148,7 @@ def _accepted(key: bytes, modulus: int, length: int) -> Iterator[Array]:
 
 
 def _keystream(key: bytes) -> Update:
-    """A function that writes the next bytes of a keystream into a buffer, given as many zero bytes."""
+    """A function that writes the next bytes of a keystream into a buffer; its input is as many zero bytes."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     update: Update = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update_into

@@ -1,4 +1,4 @@
-"""Names and numbers that stand on the wire, or in its metadata and headers."""
+"""Names and numbers that are sent on the wire, or in its metadata and headers."""
 
 from __future__ import annotations
 

@@ -96,12 +96,12 @@ def get_output_types(uri: str) -> list[np.dtype[Any] | None]:
 
 
 def get_input_shapes(uri: str) -> list[list[int | None]]:
-    """Shapes of the inputs; None stands for any size."""
+    """Shapes of the inputs; None means any size."""
     return [_shape(one) for one in metadata(uri).response.inputs]
 
 
 def get_output_shapes(uri: str) -> list[list[int | None]]:
-    """Shapes of the outputs; None stands for any size."""
+    """Shapes of the outputs; None means any size."""
     return [_shape(one) for one in metadata(uri).response.outputs]
 
 

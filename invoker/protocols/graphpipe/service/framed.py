@@ -1,4 +1,4 @@
-"""GraphPipe on bare sockets: TCP and Unix ones, each message behind its length (G-016).
+"""GraphPipe on bare sockets: TCP and Unix ones, each message follows its length (G-016).
 
 A message is a FlatBuffer with size prefix: four bytes little-endian with its length, then the buffer; in both
 directions. Requests of a connection are answered in order, one at a time; while one runs, the next two are read, and no

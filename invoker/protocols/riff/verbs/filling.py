@@ -1,4 +1,4 @@
-"""`Filled`: the arguments of ``call``, completed by the server's description of the function, as if typed.
+"""`Filled`: completes the arguments of ``call`` from the server's description of the function.
 
 A function that the server describes is bound by the binder of all protocols, before anything is sent.
 """

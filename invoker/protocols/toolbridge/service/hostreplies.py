@@ -140,7 +140,7 @@ _KINDS: Final = {
 
 
 def failed(error: grpc.aio.AioRpcError) -> NestedError:
-    """The error of a failed rpc: from its trailer, or else from its status."""
+    """The error of a failed rpc: from its trailer; without one, from its status."""
     if info := told_in(error.trailing_metadata() or ()):
         return remote(info)
     code = error.code()

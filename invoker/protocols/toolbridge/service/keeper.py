@@ -63,7 +63,7 @@ class HostKeeper:
     async def room(self, session: HostSession, within_s: float) -> None:
         """Wait until one more tool call may begin in a session, or the time is over, or the session is gone."""
         with self._host_sessions.lock:
-            session.waits += 1  # count, then look; the end of a call does the reverse
+            session.waits += 1  # before `tools` is read: the end of a call writes `tools`, then reads `waits`
         waiting = self._waiting.setdefault(session, set())
         loop = asyncio.get_running_loop()
         try:

@@ -67,7 +67,7 @@ class Replies:
 
         Args:
             function: The function as callers see it.
-            pieces: As `Signature`.
+            pieces: The media type of a response that is a stream of bytes or text; empty: there is none.
         """
         content: dict[str, Any] = {}
         if function.gives_many or not function.outputs:

@@ -181,7 +181,7 @@ class _Reply:
         return True
 
     async def room(self) -> None:
-        raise AssertionError("there is always room")
+        raise AssertionError("`write` never asks to wait for room")
 
     def close(self, close: Close) -> None:
         """Send the response of a conversation that is over, or the response of its error."""

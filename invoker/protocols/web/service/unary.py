@@ -1,6 +1,6 @@
-"""`UnaryRequests`: requests with one head, whose bodies come whole, and which are answered by one value.
+"""`UnaryRequests`: requests that have the same head; each has a whole body and is answered by one value.
 
-What the head says is known, so a request only adds its body.
+The head was parsed for the first of them, so a request only adds its body.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Hands:
         self._scope = session.scope
 
     async def tell(self, news: News) -> None:
-        """Report news, and wait until they are taken."""
+        """Report progress, and wait until the report is taken."""
         await self.news.put(news)
         await self.news.join()
 
