@@ -105,7 +105,7 @@ class Adapted(Specialised):
 
 
 class _Functions:
-    """A codec made of the two functions that an author gave."""
+    """A codec made from the two functions that an author gave."""
 
     def __init__(self, decode: Any, encode: Any, encodes: tuple[type, ...]) -> None:
         if decode is not None:

@@ -20,7 +20,7 @@ class PickleCodec(Specialised):
     by_name_only = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that loads a pickle and checks its class where the annotation is made of plain classes."""
+        """A closure that loads a pickle and checks its class if the annotation consists of plain classes."""
         essence = media_type.essence
         wanted = members(type_)
         classes = () if is_any(type_) or not all(isinstance(one, type) for one in wanted) else wanted

@@ -10,7 +10,7 @@ does not fit
 * caches give their bytes back, the largest first, until the charge fits; a cache itself ends nothing else;
 * a share without ``end`` (a body) is refused; its sender may try again;
 * the share that holds most of those that can be ended is ended, one at a time;
-* until its bytes are given back, other shares may exceed the limit by a sixteenth of it, or by 8 MiB if that is less.
+* until the ended share gives its bytes back, others may exceed the limit by a sixteenth, or by 8 MiB if that is less.
 
 Nothing here waits for room.
 """

@@ -1,4 +1,4 @@
-"""`SharedStore`: a store that several processes share, made of a `Backend`.
+"""`SharedStore`: a store that several processes share, made from a `Backend`.
 
 It knows the conversations of this process: the spaces that each holds and listens to. The backend sees only the
 process, so a thousand conversations that watch one space cost it no more than one.

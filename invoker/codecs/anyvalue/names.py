@@ -27,7 +27,7 @@ MOST_ELEMENTS: Final = 1_000_000
 
 
 class Opaque(str):
-    """An object of a class that only the peer knows, as the text that the peer made of it (T-109).
+    """An object of a class that only the peer knows, as the text that the peer made from it (T-109).
 
     Attributes:
         class_name: The name of the class at the peer.

@@ -120,7 +120,7 @@ def _moment(start: bytes, seconds: int, nanos: int) -> bytes:
 
 
 def _other(value: Any) -> bytes:
-    """A value of another class: as one of the classes that are known."""
+    """A value of a class without a packer of its own, packed as a table or as its built-in class."""
     if is_frame(type(value)):
         return _FRAME + b"\x12" + sized(b"\n" + sized(to_parquet(value)))
     plain = natural(value)

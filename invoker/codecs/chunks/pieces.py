@@ -85,9 +85,9 @@ class Limits(msgspec.Struct, frozen=True):
     """The limits of what a receiver accepts.
 
     Attributes:
-        message_bytes: The most bytes of one message, as it is and on the wire (F-034).
-        chunk_bytes: Bytes of one Data; 0: twice those of the terms, and 64 KiB (F-035).
-        chunks: Data of one message.
+        message_bytes: The most bytes of one message, both compressed and decompressed (F-034).
+        chunk_bytes: The most bytes of one Data; 0: twice the chunk size of the terms, plus 64 KiB (F-035).
+        chunks: The most Data of one message.
     """
 
     message_bytes: int = 64 * 1024 * 1024

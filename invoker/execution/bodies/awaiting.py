@@ -40,7 +40,7 @@ class Awaiting:
         future = asyncio.run_coroutine_threadsafe(run(), self._loop)
         self._running.add(future)
         if self._is_cancelled:
-            future.cancel()  # `cancel` does the reverse, so one of the two notices the other.
+            future.cancel()  # `cancel` sets the flag, then reads `_running`, so no future is missed.
         try:
             return future.result()
         except concurrent.futures.CancelledError:

@@ -41,7 +41,7 @@ SMALL_BYTES = 64
 
 
 class LoopRun:
-    """The part of `invoker.context.Run` that all async bodies share: what a function asks by its context."""
+    """The part of `invoker.context.Run` that all async bodies share; it serves the context of a function."""
 
     __slots__ = ()
 

@@ -129,7 +129,7 @@ class Reactor:
                 return True
         if not self.runners or self._wants_input():
             return True
-        # Set the flag, then check again; a body's thread does the reverse, so one of the two notices the other.
+        # Set the flag, then check again: a body's thread writes first and then reads the flag, so no change is missed.
         self.is_paused = True
         heed_all(self, self.runners.values())
         if not self._wants_input():

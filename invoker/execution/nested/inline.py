@@ -220,6 +220,6 @@ class Inline(SyncBody):
 
 
 def check_caller(caller: Context, error: InvocationError) -> None:
-    """Raise StopInvocation if a callee was cancelled because its caller is over, since the caller must end, too."""
+    """Raise StopInvocation in a caller that is over, if its callee was cancelled for this reason."""
     if isinstance(error, Cancelled) and caller.cancelled:
         raise StopInvocation

@@ -1,4 +1,4 @@
-"""Reads tensors for functions that take no arrays, and makes tensors of the values that such functions give.
+"""Reads tensors for functions that take no arrays, and makes tensors from the values that such functions give.
 
 A function of ints, texts, lists or models of its own meets a tensor as nested lists in MessagePack or JSON, a single
 string as text or bytes (G-074). Its values come back the same way: an int is Int64, a float Float64, a bool Uint8, text

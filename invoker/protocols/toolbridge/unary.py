@@ -78,7 +78,7 @@ class UnarySession(ABC, Generic[R]):
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
         """Continue with an answer of the store; may raise InvocationError."""
-        raise AssertionError(f"{type(self).__name__} asks the store nothing: {key} {value!r}")
+        raise AssertionError(f"{type(self).__name__} asks no store: {key} {value!r}")
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:
         """Continue with a change in the store; may raise InvocationError."""
@@ -86,7 +86,7 @@ class UnarySession(ABC, Generic[R]):
 
     def elapsed(self) -> Sequence[Step]:
         """Continue when the time of a `Timer` has passed; may raise InvocationError."""
-        raise AssertionError(f"{type(self).__name__} waits for no time")
+        raise AssertionError(f"{type(self).__name__} starts no timer")
 
     def heard(self, event: Event) -> Sequence[Step]:
         """Continue with an event of an invocation; may raise InvocationError."""

@@ -179,7 +179,7 @@ class FieldCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that makes a response of a value."""
+        """A closure that makes a response from a value."""
         page, number = self._page(offer.media_type, "out")
         if page is None:
             return None

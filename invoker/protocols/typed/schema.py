@@ -1,4 +1,4 @@
-"""`Schema`: the file of one package, with its messages, enums and its service, made of the signatures of functions."""
+"""`Schema`: the file of one package, with messages, enums and its service, made from the signatures of functions."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def _member(kind: Kind, word: str) -> str:
 
 
 def _maker(bare: Any, cls: type, found: Members) -> Callable[[dict[str, Any]], Any]:
-    """A function that makes a value of the values of its fields."""
+    """A function that makes a value from the values of its fields."""
     if is_typed_dict(cls):
         return dict
     if not hasattr(cls, "__pydantic_fields__"):

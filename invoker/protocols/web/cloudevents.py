@@ -6,7 +6,7 @@ Theory. An event is received and sent in one of two modes, and a function sees t
     ----------  ---------------------------------  -----------------------  ------------------------------------------
     binary      headers ce-id, ce-source, ...      the body                 of the data
     structured  members of a JSON object           data, or data_base64     application/cloudevents+json
-    batch       the same of each of an array's     the same                 application/cloudevents-batch+json
+    batch       members of objects of an array     data, or data_base64     application/cloudevents-batch+json
 
 A function gets the data as its value, and ``ce-id`` and the other attributes as headers of the message, decoded. Its
 result is an event if its message has the header ``ce-type``; id, source, time and specversion are added where they are

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 JOINED_BYTES = 1024 * 1024
-"""Largest message that is made of several frames; a longer frame leaves alone."""
+"""Largest message that is made from several frames; a longer frame is a message of its own."""
 
 ROOM_BYTES = 256 * 1024
 """Bytes that may wait; a caller that writes more waits until fewer do (E-110)."""

@@ -143,7 +143,7 @@ class AsgiSocket:
         return -1
 
     def end_when_idle(self) -> None:
-        """End the conversation, for which the process has waited already."""
+        """Fail the conversation: the process is shutting down and has waited long enough for it."""
         if self._end is None:
             self._listener.fail(ShuttingDown("this invoker is shutting down; connect again elsewhere"))
 

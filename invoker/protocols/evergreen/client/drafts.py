@@ -42,7 +42,7 @@ class Draft:
         are sent as they come.
 
         Raises:
-            TypeError: No node can be made of the value.
+            TypeError: No node can be made from the value.
             ValueError: The value is a node of another session, or has headers that cannot be sent.
             InvokerError: The value cannot be encoded.
         """

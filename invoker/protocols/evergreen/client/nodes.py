@@ -33,7 +33,7 @@ def new_id() -> str:
 
 
 class Node:
-    """A node of a session, to be used as an input, or within one, any number of times; only its id travels then.
+    """A node of a session. It may be an input, or a part of one, any number of times; then only its id is sent.
 
     Attributes:
         id: The id of the node in its session.

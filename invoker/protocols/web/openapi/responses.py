@@ -164,7 +164,7 @@ class Replies:
 def error_responses(replies: Replies) -> dict[str, Any]:
     """The responses that all functions share, by their names."""
     content = {
-        _TEXT: {"schema": {"type": "string"}},  # comes first, as generated clients look for one, and accept anything
+        _TEXT: {"schema": {"type": "string"}},  # first, because generated clients take the first
         _JSON: {"schema": replies.error},
         _PROBLEM: {"schema": replies.problem},
     }
