@@ -1,9 +1,9 @@
 """Says what a function gives: its outputs, their names and types, and whether one value is for several outputs.
 
 A function has several outputs if it returns a tuple of iterators, yields ``Output(...)``, sends by the context (R-039,
-E-126), or returns values in parts: tuples, or dicts by name. These are one value for a caller that asks for one output,
-as ever (R-042), unless the decorator names the outputs; but callers who ask for as many outputs as a tuple has arrays
-get them apart, because no tensor holds several (G-066).
+E-126), or returns values in parts: tuples, or dicts by name. Such parts are one value for a caller that asks for one
+output (R-042), unless the decorator names the outputs. If the parts are arrays and a caller asks for one output for
+each, each part is an output, because a tensor holds one array only (G-066).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class NpyCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that writes arrays, and what has the form of one."""
+        """A closure that writes arrays, and objects that can become arrays."""
         from invoker.tensors import arrays
 
         if not arrays.is_takeable(cls):

@@ -1,10 +1,11 @@
 """`understood`: an annotation as msgspec can make it, where msgspec cannot make what its author wrote.
 
-Theory. msgspec hands what it has no class for to ``dec_hook``. So what it refuses is replaced by a class of ours, a
-stand-in, and the hook lets that make the value of plain ones: unions of several classes with fields, and other unions
-that msgspec cannot distinguish; Enums whose values are neither all text nor all integers; named types that hold
-themselves (``type Json = ...``); and classes with fields in which such a thing is. The names of other types, of which
-msgspec knows those of Python 3.12, are replaced by what they stand for. All other annotations stay as they are.
+Theory. msgspec hands what it has no class for to ``dec_hook``. So each type that it refuses is replaced by a class of
+ours, a stand-in, and the hook lets the stand-in make the value from plain values. Msgspec refuses unions of several
+classes with fields, and other unions whose members it cannot distinguish; Enums whose values are neither all text nor
+all integers; named types that hold themselves (``type Json = ...``); and classes whose fields have such types. The
+names of other types, of which msgspec knows those of Python 3.12, are replaced by what they stand for. All other
+annotations stay as they are.
 
 A union takes an object as the class whose tag, a ``Literal`` field, it has; else, of the classes whose required fields
 it has, as the one that knows most of its members, or as the first of several. It takes all other values as the first

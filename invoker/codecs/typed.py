@@ -145,7 +145,7 @@ def _with_models(type_: Any) -> Iterator[Any]:
 
 
 def _is_imported() -> bool:
-    """Whether there can be marks or classes of these libraries: a module with them has imported one."""
+    """Whether a library of `_LIBRARIES` is imported; otherwise none of its marks and classes can exist."""
     return any(name in sys.modules for name in _LIBRARIES)
 
 

@@ -263,7 +263,7 @@ class _Host:
         resource.setrlimit(resource.RLIMIT_AS, (self._base_bytes + memory_bytes if memory_bytes else hard, hard))
 
     def _closed(self, invocation: Invocation) -> None:
-        """Keep what an invocation has ended with, before its tracebacks are dropped."""
+        """Keep the error of an invocation that has ended, before its tracebacks are dropped."""
         begun, error = self._session.begun, invocation.error
         if begun is not None and begun.memory_bytes and _lacked_memory(error):
             error, self._is_worn = MemoryExceeded(begun.memory_bytes), True

@@ -6,12 +6,12 @@ Theory. A buffer begins with the position of its root table. A *table* begins wi
 the number of their elements. So a buffer may point anywhere, share parts, have references that loop, and claim four
 thousand million elements.
 
-Against that stand three rules. All arithmetic is done with Python's integers, which do not wrap, and each result is
-compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not compared. And
-sharing is legal but counted each time it is visited (`Totals`, G-025): the work that a buffer causes is bounded,
-however small it is. There is no recursion: the schema has no type that contains itself.
+Three rules protect against such buffers. All arithmetic is done with Python's integers, which do not wrap, and each
+result is compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not
+compared. And sharing is legal but counted each time it is visited (`Totals`, G-025): the work that a buffer causes is
+bounded, however small it is. There is no recursion: the schema has no type that contains itself.
 
-Alignment is not asked for (G-024), nor the zero behind a string (G-023); what no reference leads to is never looked at
+Alignment is not asked for (G-024), nor the zero after a string (G-023); what no reference leads to is never looked at
 (G-026). Positions are from the beginning of the buffer.
 
 Source: docs/reference/graphpipe.md 1.3 and 2.2.

@@ -91,7 +91,7 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
     """Add a hint to the error of a client that takes a model for plain HTTP.
 
     Args:
-        error: The error for a refused request; an error in its bytes gets a hint.
+        error: The error for a refused request; an error about its bytes gets a hint.
         metadata: The metadata of the conversation, such as the headers of an HTTP request.
     """
     kind = metadata.get("content-type", "").partition(";")[0]

@@ -167,7 +167,7 @@ def no_request() -> StatusError:
 
 
 def session_gone(session_id: str, reason: Reason) -> BridgeError:
-    """The error about a session that does not exist, by the store's reason (T-008, T-009)."""
+    """The error about a session that is gone, with the text for the store's reason (T-008, T-009)."""
     if reason is Reason.UNAVAILABLE:
         return unavailable(reason.value)
     code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])

@@ -47,7 +47,7 @@ def struct(values: Mapping[str, Any]) -> Struct:
 
 
 def read_struct(values: Struct) -> dict[str, Any]:
-    """The values of such a message, with ints where they were ints."""
+    """The values of a Struct message; a number that was an int is an int again."""
     whole = AnyMessage()
     whole.Pack(values)
     made: dict[str, Any] = read(whole)
