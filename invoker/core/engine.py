@@ -20,7 +20,7 @@ from invoker.context import Context, Scope
 from invoker.core.budget import Budget, Limits, ProcessBudget
 from invoker.core.catalog import Catalog
 from invoker.core.invocation import Invocation
-from invoker.core.limits import Limiter, TimeLimit, limit_of
+from invoker.core.limits import Limiter, limit_of
 from invoker.core.plan import Plan, Plans
 from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import Open
@@ -142,10 +142,7 @@ class Engine:
                 self._admit(is_early=is_early)
             plan, limit = plan or self.plan(command), None
             if plan.bounds is not None or command.timeout_s is not None:
-                if plan.bounds is None and command.timeout_s is not None:
-                    limit = TimeLimit(command.timeout_s, is_functions=False)
-                else:
-                    limit = limit_of(plan.bounds, command.timeout_s)
+                limit = limit_of(plan.bounds, command.timeout_s)
                 if limit is not None:
                     deadline = limit.ends_at if deadline is None else min(deadline, limit.ends_at)
             context = Context(

@@ -32,12 +32,7 @@ class UnaryBody(Keeping):
     __slots__ = ("_deadline", "_message", "_second", "invocation")
 
     def run(
-        self,
-        plan: Plan,
-        call: UnaryCall,
-        second: Callable[[], InvocationError],
-        *,
-        deadline: float | None = None,
+        self, plan: Plan, call: UnaryCall, second: Callable[[], InvocationError], *, deadline: float | None = None
     ) -> tuple[Message[bytes] | None, InvocationError | None]:
         """Run the call to its end, in this thread.
 
