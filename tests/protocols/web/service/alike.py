@@ -131,6 +131,7 @@ async def _exchange(served: Served, parts: Sequence[bytes], *, waits_for_100: bo
                 begun = await wire.reader.readline()
                 if b" 100 " not in begun:
                     return begun
+                assert await wire.reader.readline() == b"\r\n"
             await asyncio.sleep(0)
         begun = await wire.reader.read(1)  # a client that ends its direction is waited for no longer than 0.1 s
         if wire.writer.can_write_eof():
