@@ -9,20 +9,21 @@ Theory. The grammar of what a caller sends is ``StartFrame InputFrame*``, then a
     FRESH      (nothing)   -          ProtocolViolation (R-047)
     FRESH      half-close  -          ProtocolViolation (R-048)
     OPENING    refused     REFUSED    Timer (R-170)
-    OPENING    the rest    STREAMING  as there
-    REFUSED    any, time   CLOSED     Close
+    OPENING    any other   STREAMING  as in STREAMING
+    REFUSED    any, timer  CLOSED     Close
     STREAMING  data        STREAMING  Feed
     STREAMING  start       -          ProtocolViolation (R-046)
     STREAMING  half-close  ENDED      EndInput(ALL)
     any        Emitted     same       Send(OutputSignal)
     any        Finished    CLOSED     Close
 
-A caller such as riff's HTTP adapter continues to send after its StartFrame, and a status that comes meanwhile looks to
-it like a broken stream. So an invalid StartFrame (ProtocolViolation, NotAcceptable) is refused with the next frame,
-with the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at once.
+Some callers, such as riff's HTTP adapter, send further frames after the StartFrame without waiting, and take a status
+that comes meanwhile for a broken stream. So an invalid StartFrame (ProtocolViolation, NotAcceptable) is refused with
+the next frame, with the half-close, or after a second (R-170). An overloaded process, or one that drains, refuses at
+once.
 
-The invocation may finish at any time, also before the caller's frames ended (R-114): then frames still under way are
-dropped without an error. Arity, media types and codecs are the machinery's business, not the grammar's.
+The invocation may finish before the caller's frames have ended (R-114); frames that come later are then dropped without
+an error. The engine, and not this session, checks the number of inputs and outputs, media types and codecs.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ _TAILS: Cache[tuple[str, int], bytes] = Cache(64, 64 * 1024)
 (R-011)."""
 
 _STARTS: Cache[bytes, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = Cache(128, 1024 * 1024)
-"""The content of first frames by their bytes: accepted media types, names of inputs, names of outputs."""
+"""Maps a serialised StartFrame to its content: accepted media types, names of inputs, names of outputs."""
 
 _ENTRY_BYTES = 256
-"""Bytes that a kept entry takes besides the bytes that came."""
+"""Bytes that an entry of the cache takes in addition to the frame itself."""
 
 
 class State(enum.Enum):
@@ -169,7 +170,7 @@ class RiffSession:
         return (Close(event.error),)
 
     def _violation(self, text: str) -> ProtocolViolation:
-        """The error of a frame; if it follows the StartFrame directly, the refusal waits for no other frame (R-170)."""
+        """Make the error for a frame; one directly after the StartFrame ends the wait for the next frame (R-170)."""
         if self.state is State.OPENING:
             self.state = State.STREAMING
         return ProtocolViolation(text)
@@ -195,7 +196,7 @@ class RiffSession:
         accepts = tuple(start.expectedContentTypes)
         names = tuple(start.outputNames)
         if names and len(names) != len(accepts):
-            # R-053, riff "StartFrame": both lists have one entry an output.
+            # R-053, riff "StartFrame": both lists have one entry per output.
             return self._refuse(
                 ProtocolViolation(
                     f"{len(names)} outputNames {list(names)} disagree with {len(accepts)} expectedContentTypes "

@@ -1,4 +1,4 @@
-"""riff's wire: its methods, its metadata, and frames of outputs as bytes.
+"""The wire format of riff: names of methods and metadata, and the bytes of output frames.
 
 These frames are the hot path, so they are written by hand, byte for byte as protobuf would write them.
 """
@@ -23,10 +23,10 @@ FUNCTION_KEY: Final = "invoker-function"
 """The metadata that names one function of a catalogue."""
 
 OCTETS: Final = "application/octet-stream"
-"""The media type of bytes for which none is given."""
+"""The media type of bytes that come without one."""
 
 _SHORT: Final = 0x80 - 2
-"""A frame of fewer bytes has lengths of one byte."""
+"""In a frame of fewer bytes, each length field takes one byte."""
 
 
 def output_tail(media_type: str, index: int) -> bytes:

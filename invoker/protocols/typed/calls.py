@@ -1,4 +1,4 @@
-"""`Call`: how one function is called as a method of a typed service, as far as its types do not matter.
+"""`Call`: how one function is called as a method of a typed service, without the types of its values.
 
 Theory. The shape follows from the signature::
 
@@ -11,10 +11,11 @@ Theory. The shape follows from the signature::
 
 The request has a field for each parameter, whose number is the position of that parameter (from 1, without the
 context). A stream of requests has one item in each message: where several parameters are streams, their fields are a
-oneof. Values beside streams, and options, come once; the first message decides which options are given, since it opens
-the invocation. The response has a field for each output, numbered likewise; in a stream they are a oneof.
+oneof. Parameters that are no streams have a value once, in any message. Optional parameters can be given in the first
+message only, since it opens the invocation. The response has a field for each output, numbered likewise; in a stream
+they are a oneof.
 
-All of this is known without looking at types, so a server without typed calls does no other work.
+A `Call` is made without a look at the types, so a server that gets no typed calls does not pay for them.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ message."""
 
 EACH: Final = "1"
 ENTRY: Final = "entry"
-"""Values of the parameter ``each`` of these media types: the payload has one element of a list, or one entry of a
-map."""
+"""Values of the parameter ``each`` of these media types: ``EACH`` if the payload is one element of a list, ``ENTRY`` if
+it is one entry of a map."""
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -54,11 +55,12 @@ class Slot(msgspec.Struct, frozen=True):
         field: The field of the message.
         number: The number of the field.
         spec: The input's spec.
-        is_stream: Whether each message may have a value for it.
-        is_option: Whether it may be left out.
+        is_stream: Whether each message may have a value for this field.
+        is_option: Whether the field may be left out.
         is_variadic: Whether each element of the field is an input of its own.
         is_named: Whether the field is a map, and each entry is an input with the key as its name.
-        packing: How protobuf packs such elements: ``varint``, ``fixed64``; empty: each has a tag of its own.
+        packing: How protobuf packs the elements of ``*args``: ``varint``, ``fixed64``; empty: each has a tag of its
+            own.
     """
 
     name: str
@@ -80,7 +82,7 @@ class Given(msgspec.Struct, frozen=True):
         field: The field of the message.
         number: The number of the field.
         spec: The output's spec.
-        holds: Which payloads the field can hold that a function has encoded itself, in a `Message`: ``text`` or
+        holds: Which payloads the field can hold if a function returns a `Message`, encoded by itself: ``text`` or
             ``bytes``; empty: none.
     """
 
@@ -95,7 +97,7 @@ class MediaTypes(msgspec.Struct, frozen=True):
     """The media types of the fields of one method, in one form.
 
     Attributes:
-        inputs: By the number of the field.
+        inputs: The media type of each input, by the number of its field.
         accepts: The media type of each output.
     """
 
@@ -109,8 +111,8 @@ class Call(msgspec.Struct, frozen=True):
     Attributes:
         spec: The spec of the function.
         package: The package of the file and of its messages.
-        service: Full name.
-        method: Its name.
+        service: The full name of the service.
+        method: The name of the method.
         slots: The fields of a request.
         outputs: The fields of a response.
         streams_in: Whether the requests are a stream.
@@ -119,9 +121,9 @@ class Call(msgspec.Struct, frozen=True):
             input.
         is_first_only: Whether only the first output is served, because the function declares neither the number nor the
             names of its outputs.
-        proto: The media types of its fields.
+        proto: The media types of its fields in protobuf's binary encoding.
         json: The media types of its fields in JSON.
-        binder: Says which names ``**kwargs`` may take; None: the function has none.
+        binder: Checks the names that are given for ``**kwargs``; None: the function has no ``**kwargs``.
     """
 
     spec: FunctionSpec
@@ -140,7 +142,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def is_safe(self) -> bool:
-        """Whether the function's author says that a call changes nothing."""
+        """Whether the author of the function declared that a call has no side effects."""
         return self.spec.safe
 
     @property
@@ -150,12 +152,12 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def streams(self) -> tuple[Slot, ...]:
-        """The fields of which each message may have one."""
+        """The fields of which each message of a stream may set one."""
         return tuple(one for one in self.slots if one.is_stream)
 
     @property
     def is_bare(self) -> bool:
-        """Whether each message of the stream is an item even if it is empty, because the request has only one field."""
+        """Whether even an empty message of the stream is an item, because the request has only one field."""
         return self.streams_in and len(self.slots) == 1
 
 
@@ -174,7 +176,7 @@ def media_type(function: str, number: int, *, is_output: bool = False, is_json: 
     """The media type of a field.
 
     Args:
-        function: Name in the catalogue.
+        function: The name of the function in the catalogue.
         number: The number of the field.
         is_output: Whether it is a field of the response; otherwise of the request.
         is_json: Whether it is in JSON.
@@ -188,7 +190,7 @@ def _types(name: str, slots: tuple[Slot, ...], outputs: tuple[Given, ...], *, is
     inputs |= {one.number: f"{inputs[one.number]};each={EACH}" for one in slots if one.is_variadic}
     inputs |= {one.number: f"{inputs[one.number]};each={ENTRY}" for one in slots if one.is_named}
     accepts = [media_type(name, one.number, is_output=True, is_json=is_json) for one in outputs]
-    # A payload that a function has encoded itself is taken, too, if a field can hold it.
+    # A field of text or bytes can also hold a payload that the function has encoded itself.
     chosen = [f"{text}, */*;q=0.1" if one.holds else text for text, one in zip(accepts, outputs, strict=True)]
     return MediaTypes(inputs, tuple(chosen))
 
@@ -222,9 +224,10 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
         stream = (one.stream or StreamSpec(one.name)) if is_named else one.stream
         is_left_out = (
             one.is_variadic and one.is_optional and not (spec.open_inputs or is_named)
-        )  # `*args` after a default
+        )  # such as `*args` after a default
         if stream is None or is_left_out or (is_named and (spec.open_inputs or one.streams)):
-            continue  # its position counts: the numbers of the others do not depend on which parameters can be inputs
+            # its number is not reused: the numbers of the others must not depend on which parameters can be inputs
+            continue
         if is_named:
             field = names.give(field_word(one.name))
             found.append(Slot(one.name, field, position, stream, is_option=True, is_named=True))
@@ -247,7 +250,7 @@ def _slots(spec: FunctionSpec) -> tuple[Slot, ...]:
 
 
 def _packing(type_: Any) -> str:
-    """How protobuf packs several values of this type."""
+    """How protobuf packs a repeated field of this type; empty: not at all, or the type is unknown."""
     kinds = [one for one in members(type_) if one is not type(None)]
     if len(kinds) != 1:
         return ""

@@ -1,13 +1,12 @@
-"""`FieldCodec`: decodes the fields of requests, and encodes those of responses, beside the bodies of functions.
+"""`FieldCodec`: decodes the fields of requests, and encodes those of responses.
 
-Theory. A typed request is cut into its fields outside, without looking into them; each field is the payload of one
-input, in the private media type of `invoker.protocols.typed.calls`, which says whose field it is. This codec parses it
-with protobuf's own parser and makes the value from the result, once. The payload of an output is the response with one
-field set, which needs nothing more to be sent; several are joined by putting them behind each other (protobuf encoding,
-"Last One Wins").
+Theory. The session cuts a typed request into its fields without parsing them. Each field becomes the payload of one
+input; its private media type (see `invoker.protocols.typed.calls`) names the function and the field. This codec parses
+the payload with protobuf's parser and makes the value from the result. The payload of an output is a complete response
+with one field set; several are joined by concatenation (protobuf encoding, "Last One Wins").
 
-`Book` knows the messages. It is made when the first payload or the first request of reflection comes, since few
-servers are called in this way.
+`Book` has the classes of all messages. They are made when the first payload, or the first request of reflection, comes,
+since few servers get typed calls.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ if TYPE_CHECKING:
     from invoker.protocols.typed.writing import Write, Writers
 
 _LOOP_BYTES = 64 * 1024
-"""A ``google.protobuf.Value`` takes several calls of Python, and even more of them where it comes as JSON."""
+"""Larger payloads are decoded off the event loop, since each ``google.protobuf.Value`` takes several Python calls. For
+JSON, which takes more of them, the limit is a quarter."""
 
 
 class Page:
-    """The messages of one function, and the closures of their fields.
+    """The messages of one function, with the closures that read and write their fields.
 
     All closures are made here, before any thread can use one, since closures of recursive types are made step by step.
 
     Args:
-        schema: The schema of its package.
-        request: The definition of the request. response: Likewise.
-        find: Gives the class of a message, by its full name.
+        schema: The schema of the function's package.
+        request: The definition of the request. response: The definition of the response.
+        find: Returns the class of a message, by its full name.
         readers: The readers of the schema.
         writers: The writers of the schema.
 
     Attributes:
-        request: The class of its request.
-        response: Likewise.
+        request: The class of the request. response: The class of the response.
         inputs: For each field number, the name of the field and the reader that makes its value, or why there is no
             reader.
         outputs: For each field number, the name of the field, the writer that makes its content, and whether None
@@ -88,7 +87,7 @@ class Book:
     """The messages of all functions.
 
     Args:
-        specs: Gives the functions.
+        specs: Returns the specs of the functions.
     """
 
     def __init__(self, specs: Callable[[], Iterable[FunctionSpec]]) -> None:
@@ -128,17 +127,17 @@ class Book:
 def register(
     registry: Registry, specs: Callable[[], Iterable[FunctionSpec]], *, max_containers: int = MOST_CONTAINERS
 ) -> None:
-    """Make the fields of the functions' messages known to the codecs of a child process."""
+    """Add a `FieldCodec` for the functions' messages to the codecs of a child process."""
     codec = FieldCodec(Book(specs))
     codec.max_containers = max_containers
     registry.register(codec, first=False)
 
 
 class FieldCodec(Specialised):
-    """Fields of typed requests and responses; no wildcard means them.
+    """Codec for the fields of typed requests and responses; a wildcard in a media range does not select it.
 
     Args:
-        book: Knows the messages.
+        book: The messages of the functions.
     """
 
     media_types = (PROTO, JSON)
@@ -152,11 +151,11 @@ class FieldCodec(Specialised):
         limit_on_loop((JSON,), _LOOP_BYTES // 4)
 
     def accepts(self, media_type: MediaType) -> bool:
-        """Whether the media type names a field."""
+        """Whether the media type names a field of a response."""
         return bool(media_type.param("of") and media_type.param("out"))
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that makes ``type_`` of the field that the media type names."""
+        """Return a closure that makes a value of ``type_`` from the field that the media type names."""
         page, number = self._page(media_type, "in")
         if page is None or number not in page.inputs:
             return refusing(refuse_decode("no function has such a field", where, media_type.essence))
@@ -179,7 +178,7 @@ class FieldCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that makes a response from a value."""
+        """Return a closure that makes a response from a value."""
         page, number = self._page(offer.media_type, "out")
         if page is None:
             return None
@@ -187,7 +186,7 @@ class FieldCodec(Specialised):
         serialise: Callable[[Any], bytes] = response.SerializeToString
         if offer.media_type.essence == JSON:
             serialise = partial(_write_json, is_whole=len(page.outputs) == 1)
-        if number not in page.outputs:  # None has no field
+        if number not in page.outputs:  # an output without a value has no field
             return lambda _: Message(serialise(response()), EMPTY, name)
         own, write, is_nullable = page.outputs[number]
 

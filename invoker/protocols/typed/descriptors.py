@@ -32,7 +32,7 @@ _OWN: Final = (duration_pb2, empty_pb2, struct_pb2, timestamp_pb2)
 
 
 def files_of(schemas: Iterable[Schema]) -> tuple[bytes, ...]:
-    """Serialised ``FileDescriptorProto``: the needed ones of protobuf itself, then those of the schemas."""
+    """Serialised ``FileDescriptorProto`` messages: those of protobuf that are needed, then those of the schemas."""
     own: tuple[bytes, ...] = tuple(one.DESCRIPTOR.serialized_pb for one in _OWN)
     return (*own, *(_file(one).SerializeToString() for one in schemas))
 

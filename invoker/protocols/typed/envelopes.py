@@ -1,7 +1,7 @@
-"""Messages within the body of an HTTP request or response: a byte of flags, four of length, the message.
+"""Messages in the body of an HTTP request or response; each follows one byte of flags and four bytes of length.
 
-Connect streams, gRPC-Web and gRPC have the same envelopes; they differ in the flags of the last one. In
-``application/grpc-web-text`` all of it is base64, whose pieces are padded wherever the sender flushed.
+Connect streams, gRPC-Web and gRPC have the same envelopes; they differ in the flags of the last envelope. A body of
+``application/grpc-web-text`` is base64, which is padded wherever the sender flushed.
 
 Source: Connect protocol, "Streaming RPCs"; gRPC-Web, "Protocol differences vs gRPC over HTTP2".
 """
@@ -17,17 +17,17 @@ COMPRESSED: Final = 0x01
 """The message is compressed."""
 
 END: Final = 0x02
-"""Connect: the message is the end of the stream, in JSON."""
+"""Connect: the message ends the stream and has its outcome, in JSON."""
 
 TRAILERS: Final = 0x80
 """gRPC-Web: the message is the trailers."""
 
 GZIP: Final = "gzip"
-"""The one coding of compressed messages that is known."""
+"""The only compression of messages that is supported."""
 
 _HEAD: Final = 5
 _WRAPPED: Final = zlib.MAX_WBITS + 16
-"""The window bits by which zlib reads and writes gzip."""
+"""The ``wbits`` argument that makes zlib read and write gzip."""
 
 
 def envelope(message: bytes, flags: int = 0) -> bytes:
@@ -40,7 +40,7 @@ def unpacked(message: bytes, most_bytes: int) -> bytes:
 
     Args:
         message: One member of gzip.
-        most_bytes: A longer message is not unpacked any further.
+        most_bytes: The limit of the content, in bytes; unpacking stops there.
 
     Raises:
         ValueError: The message is not gzip, is incomplete, is followed by other bytes, or is too long.
@@ -58,10 +58,10 @@ def unpacked(message: bytes, most_bytes: int) -> bytes:
 
 
 class Envelopes:
-    """Takes pieces of a body, and gives the messages in it.
+    """Splits a body, which comes in pieces, into its messages.
 
     Args:
-        most_bytes: A longer message is refused before its bytes have come.
+        most_bytes: The largest message in bytes; a larger one is refused as soon as its length has come.
     """
 
     __slots__ = ("_most_bytes", "_rest")
@@ -72,7 +72,7 @@ class Envelopes:
 
     @property
     def is_within(self) -> bool:
-        """Whether a message has begun, and not ended."""
+        """Whether a message has begun but is incomplete."""
         return bool(self._rest)
 
     @property
@@ -81,7 +81,7 @@ class Envelopes:
         return len(self._rest)
 
     def feed(self, piece: bytes) -> list[tuple[int, bytes]]:
-        """Take a piece; gives the messages that it completes, with their flags.
+        """Take a piece and return the messages that it completes, each with its flags.
 
         Raises:
             ValueError: A message is longer than it may be.
@@ -103,7 +103,7 @@ class Envelopes:
 
 
 class Text:
-    """Takes pieces of base64, and gives the bytes in it; padding may occur anywhere."""
+    """Decodes base64 that comes in pieces; padding may occur anywhere."""
 
     __slots__ = ("_rest",)
 
@@ -112,11 +112,11 @@ class Text:
 
     @property
     def is_within(self) -> bool:
-        """Whether a group of four characters has begun, and not ended."""
+        """Whether a group of four characters has begun but is incomplete."""
         return bool(self._rest)
 
     def feed(self, piece: bytes) -> bytes:
-        """Take a piece; gives the bytes that it completes.
+        """Take a piece and return the bytes that it completes.
 
         Raises:
             ValueError: The text is not base64.

@@ -1,7 +1,8 @@
-"""What an annotation becomes in protobuf: a `Kind`, and the messages and enums that it takes.
+"""`Kind`: what an annotation becomes in protobuf; and the definitions of messages and enums.
 
-A kind says what a field holds; `invoker.protocols.typed.reading` makes values of it, ``writing`` makes it of values.
-Kinds of messages refer to their `MessageDef` by object, which is what makes recursive types possible.
+A kind describes the content of a field. `invoker.protocols.typed.reading` turns such content into Python values, and
+``writing`` turns values into content. The kind of a message refers to its `MessageDef` object, so types can be
+recursive.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class ScalarKind:
     Attributes:
         proto: The type's name in protobuf.
         type: The class of the values.
-        choices: The only values that are allowed; empty: all.
+        choices: The values that are allowed; empty: all.
     """
 
     proto: str
@@ -56,7 +57,7 @@ class AnyKind:
 
 @dataclass(frozen=True, slots=True)
 class ArrayKind:
-    """A `Tensor`, a message of ours: shape, type and bytes of the elements.
+    """An array: the message `Tensor` of each package, with the shape, the type and the bytes of the elements.
 
     Attributes:
         definition: The definition of the message.
@@ -69,7 +70,7 @@ class ArrayKind:
 
 @dataclass(frozen=True, slots=True)
 class VoidKind:
-    """``google.protobuf.Empty``: The kind of None, or of a value that is never read."""
+    """``google.protobuf.Empty``: the kind of None, and of a value that is never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class ListKind:
 
     Attributes:
         item: The kind of its items.
-        make: Makes the collection of the items.
+        make: Makes the collection from the items.
     """
 
     item: Kind
@@ -102,7 +103,7 @@ class MapKind:
 
 @dataclass(frozen=True, slots=True)
 class OptionalKind:
-    """The kind, or None where the field is not set."""
+    """A value of another kind, or None if the field is not set."""
 
     inner: Kind
 
@@ -113,9 +114,9 @@ class MessageKind:
 
     Attributes:
         definition: The definition of the message.
-        type: The class of the values; a TypedDict's are dicts.
+        type: The class of the values; for a TypedDict the values are dicts.
         make: Makes a value from the fields' values, by name.
-        is_mapping: Whether values are read by key; otherwise by attribute.
+        is_mapping: Whether the fields of a value are read by key; otherwise they are read by attribute.
     """
 
     definition: MessageDef
@@ -137,7 +138,7 @@ class UnionKind:
 
     Attributes:
         definition: The definition of the message; its fields are in the order of the members.
-        is_nullable: Whether None is one of the members: then no field is set.
+        is_nullable: Whether None is one of the members; for None no field is set.
     """
 
     definition: MessageDef
@@ -179,10 +180,10 @@ class FieldDef:
         kind: The kind of its value.
         source: The key of the value: the name of a parameter, an attribute or a key, or a place of a tuple.
         has_default: Whether the value can be made without this field.
-        has_presence: Whether a message shows that the field was set, although its kind is not a message.
-        oneof: Name of the oneof that it belongs to.
-        is_split: Whether each of its elements is a value of its own.
-        comment: A comment for readers of the file.
+        has_presence: Whether the field is marked ``optional``, so that a message shows whether the field is set.
+        oneof: The name of the oneof that the field belongs to; empty: none.
+        is_split: Whether each element of the field is an input of its own.
+        comment: A comment in the .proto file.
     """
 
     name: str
@@ -203,7 +204,7 @@ class MessageDef:
     Attributes:
         name: The name within the package.
         fields: The fields in the order of their numbers.
-        comment: A comment for readers of the file.
+        comment: A comment in the .proto file.
     """
 
     name: str
@@ -217,8 +218,8 @@ class EnumDef:
 
     Attributes:
         name: The name within the package.
-        values: Names, numbers and members; the first one is required by protobuf, and stands for no member.
-        comment: A comment for readers of the file.
+        values: Names, numbers and members; protobuf requires the first one, which stands for no member.
+        comment: A comment in the .proto file.
     """
 
     name: str

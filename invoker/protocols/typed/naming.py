@@ -1,7 +1,7 @@
-"""Names of protobuf made from names of Python; the rule is in docs/reference/typed.md.
+"""Makes protobuf names from Python names; docs/reference/typed.md has the rule.
 
-A package is the module's dotted name, a service its last part in capitals with ``Service`` behind it, a method the
-function's name in capitals. Where a name is taken, the next one gets a number.
+A package has the module's dotted name. A service has the last part of that name in CamelCase, followed by ``Service``.
+A method has the function's name in CamelCase. If a name is taken, a number is appended.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def camel(text: str) -> str:
-    """``running_mean`` as ``RunningMean``; capitals inside a word stay."""
+    """A name in CamelCase: ``RunningMean`` for ``running_mean``; capitals inside a word stay."""
     words = [one for one in _STRANGE.sub("_", text).split("_") if one]
     found = "".join(one[0].upper() + one[1:] for one in words)
     return found if found[:1].isalpha() else f"X{found}"
 
 
 def snake(text: str) -> str:
-    """A name in lower case with underscores: ``RunningMean`` as ``running_mean``."""
+    """A name in lower case with underscores: ``running_mean`` for ``RunningMean``."""
     found = "_".join(one for one in _HUMP.sub("_", _STRANGE.sub("_", text)).lower().split("_") if one)
     return found if found[:1].isalpha() else f"x{found}"
 
 
 def upper(text: str) -> str:
-    """``RunningMean`` as ``RUNNING_MEAN``, for values of enums."""
+    """A name for the value of an enum: ``RUNNING_MEAN`` for ``RunningMean``."""
     return snake(text).upper()
 
 
 def field_word(text: str) -> str:
-    """The name of the field for a parameter; it is the parameter's own where protobuf allows that."""
+    """The name of the field for a parameter: the parameter's name, if protobuf allows it."""
     found = _STRANGE.sub("_", text).strip("_")
     return found if found[:1].isalpha() else f"x{found}"
 
 
 def json_name(field: str) -> str:
-    """The name of a field in JSON, as protoc makes it."""
+    """The name of a field in JSON, made by the rule of protoc."""
     head, *rest = field.split("_")
     return head + "".join(one[:1].upper() + one[1:] for one in rest)
 
 
 def package_of(module: str) -> str:
-    """The package of a module; ``functions`` for one without a name."""
+    """The package of a module; ``functions`` for a module without a name."""
     return ".".join(snake(one) for one in module.split(".") if one) or "functions"
 
 
@@ -54,7 +54,7 @@ def service_of(package: str) -> str:
 
 
 class Names:
-    """Gives names in one scope, each only once.
+    """Gives out names that are unique in one scope.
 
     Args:
         key: Names with the same key count as equal.
@@ -65,7 +65,7 @@ class Names:
         self._taken = {key(one) for one in taken}
 
     def give(self, wanted: str, behind: str = "") -> str:
-        """Give the name, or the first free one that is made by appending a number.
+        """Return the name, with the first free number appended if it is taken.
 
         Args:
             wanted: The name without its fixed ending.

@@ -1,11 +1,11 @@
-"""JSON of a field into a message of protobuf, so that other threads of Python get their turn meanwhile.
+"""Parses the JSON of a field into a protobuf message, and lets other Python threads run meanwhile.
 
-Theory. protobuf's own way lets Python's parser read the text in one go, which takes up to 0.3 s of processor time for 4
-MB of numbers, in which no other thread of the process runs. Then it calls several functions for each number. So numbers
-are read by functions of Python, between which other threads run, and a repeated field of numbers, texts or truth values
-is given to protobuf in slices. Other fields, and values that do not fit, are left to protobuf. It makes infinity of
-1e400 within a ``google.protobuf.Value``, which is refused here, as by other codecs. Where it ignores unknown fields it
-also drops names that are no member of an enum, so these are looked for first.
+Theory. protobuf's JSON parser calls `json.loads` once for the whole text. For 4 MB of numbers this takes up to 0.3 s,
+during which no other thread of the process runs. Then it calls several functions for each number. So here numbers are
+read by Python functions, between which other threads can run, and a repeated field of numbers, texts or booleans is
+given to protobuf in slices. protobuf parses all other fields, and values that do not fit. It would turn 1e400 into
+infinity within a ``google.protobuf.Value``; this module refuses such a number, as the other codecs do. While protobuf
+ignores unknown fields, it also drops unknown names of enum members, so this module checks those names first.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from invoker.fields.spelling import misspelt
 from invoker.protocols.typed.calls import EACH, ENTRY
 
 AROUND: Final = {"": b'{"%b":%b}', EACH: b'{"%b":[%b]}', ENTRY: b'{"%b":{"":%b}}'}
-"""The JSON that is put around a part of a message: around a field, an element of a field, or the value of an entry."""
+"""Templates that turn a part of a message into JSON of the message: a field, an element of a field, or the value of a
+map entry."""
 
 _PLAIN, _ELEMENT = AROUND[""], AROUND[EACH]
 
 _SLICE: Final = 16 * 1024
 
 _SHORT_BYTES: Final = 4096
-"""A text up to this size is read within the time that a thread may keep the interpreter anyway."""
+"""A text up to this size is parsed in less time than a thread may hold the GIL anyway."""
 
 _WHOLE: Final = frozenset({int})
 _TAKEN: Final[dict[int, frozenset[type]]] = {
@@ -44,11 +45,11 @@ _TAKEN: Final[dict[int, frozenset[type]]] = {
     FieldDescriptor.TYPE_UINT32: _WHOLE,
     FieldDescriptor.TYPE_UINT64: _WHOLE,
 }
-"""By the type of a field, the classes of elements that mean the same to a message as to protobuf's reader of JSON."""
+"""For each type of field, the classes of elements that a message takes just as protobuf's JSON parser does."""
 
 
 def parse_json(cls: Any, field: str, around: bytes, payload: bytes) -> Any:
-    """A message with one field set.
+    """Parse the JSON of one field and return a message with this field set.
 
     Args:
         cls: The class of the message.
@@ -87,7 +88,7 @@ def _parsed(cls: Any, field: str, around: bytes, text: bytes) -> Any:
 
 
 def _is_filled(message: Any, field: str, items: Any) -> bool:
-    """Give a message the elements of a repeated field, if they are of classes that it takes as they are."""
+    """Fill a repeated field of a message, if the classes of all elements allow it; return whether it was filled."""
     taken = _TAKEN.get(message.DESCRIPTOR.fields_by_name[field].type)
     if taken is None or type(items) is not list:
         return False
@@ -109,11 +110,9 @@ def _is_filled(message: Any, field: str, items: Any) -> bool:
 
 @lru_cache(maxsize=512)
 def _names(field: FieldDescriptor, around: bytes) -> Mapping[str, str] | None:
-    """The names of the fields of the message in a field, by each key that means them.
+    """If a field holds a message, the names of that message's fields, by each JSON key that stands for one.
 
-    None: the field holds no message, or several.
-
-    The messages of protobuf itself have forms of their own in JSON.
+    None: the field holds no message, or several, or one of protobuf's own messages, which have special forms in JSON.
     """
     inner = field.message_type
     if inner is None or inner.full_name.startswith("google.protobuf."):
@@ -125,7 +124,7 @@ def _names(field: FieldDescriptor, around: bytes) -> Mapping[str, str] | None:
 
 @lru_cache(maxsize=512)
 def _holds_enums(message: Descriptor) -> bool:
-    """Whether a field of a message, or of one within it, is an enum of ours."""
+    """Whether a field of a message, or of a message within it, is an enum; protobuf's own messages do not count."""
     left, seen = [message], set()
     while left:
         one = left.pop()
@@ -138,7 +137,7 @@ def _holds_enums(message: Descriptor) -> bool:
 
 
 def _check_enums(message: Descriptor, given: Any) -> None:
-    """Refuse names that are no member of an enum, also where they come as a list or as the values of a map."""
+    """Refuse an unknown name of an enum member, also as an element of a list or as the value of a map entry."""
     if type(given) is not dict or not _holds_enums(message):
         return
     for field in message.fields:
@@ -158,7 +157,7 @@ _NUMBER: Final = re.compile(r"\s*[+-]?\d+\s*").fullmatch
 
 
 def _check_spelling(names: Mapping[str, str], given: Mapping[str, Any]) -> None:
-    """Refuse a key that protobuf would ignore, and that is nearly a field which is not given (R-171)."""
+    """Refuse an unknown key that looks like a missing field's name, misspelt (R-171); protobuf would ignore it."""
     missing = {*names.values()} - {names.get(key) for key in given}
     if found := misspelt([key for key in given if key not in names], sorted(missing)):
         raise ValueError(f"it has {found[0]!a}, which is not a field; did you mean '{found[1]}'?")

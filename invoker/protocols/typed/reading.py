@@ -1,6 +1,6 @@
-"""Makes values of the fields of messages: a closure for each field, built when it is first asked for.
+"""Turns the fields of messages into Python values, by a closure for each field, which is built on first use.
 
-A closure raises ValueError or TypeError for a field that cannot be converted; its caller makes an error from this.
+A closure raises ValueError or TypeError for a field that cannot be converted; its caller translates that exception.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from invoker.protocols.typed.text import is_optional
 from invoker.protocols.typed.values import from_duration, from_timestamp, plain, plain_struct
 
 Read: TypeAlias = Callable[[Any], Any]
-"""Makes a value of what a field holds."""
+"""Turns the content of a field into a Python value."""
 
 Get: TypeAlias = Callable[[Any], Any]
-"""Makes a value of the field of a message; `MISSING` if the value's default counts."""
+"""Takes a message and turns one field of it into a Python value; `MISSING` if the default is to be used."""
 
 MISSING: Final = object()
 _REPEATED: Final = (ListKind, MapKind)
@@ -50,7 +50,7 @@ _DTYPES: Final = "biufc"
 
 
 class Readers:
-    """The closures of one schema; the closures of a message are made once, so that types may be recursive."""
+    """The closures of one schema; those of a message are made only once, so types may be recursive."""
 
     def __init__(self) -> None:
         self._messages: dict[int, list[tuple[str, Get]]] = {}
@@ -101,12 +101,12 @@ class Readers:
         return get_present
 
     def element(self, field: FieldDef) -> Get:
-        """Make a closure that reads a repeated field or a map with exactly one item, and gives that item."""
+        """Make a closure that reads a repeated field or a map of exactly one item, and returns this item."""
         name, kind = field.name, field.kind
         if isinstance(kind, MapKind):
             value = self.read(kind.value)
             return lambda message: value(next(iter(getattr(message, name).values())))
-        assert isinstance(kind, ListKind), "the schema made it one"
+        assert isinstance(kind, ListKind), "the schema gives such a field one of these kinds"
         item = self.read(kind.item)
         return lambda message: item(getattr(message, name)[0])
 
@@ -139,7 +139,7 @@ class Readers:
         return lambda held: {key: value(one) for key, one in held.items()}
 
     def _fields(self, definition: MessageDef) -> list[tuple[str, Get]]:
-        """Sources and closures.
+        """Return the source and the closure of each field.
 
         The list is returned first and filled afterwards, since a field may hold the message itself.
         """
@@ -237,7 +237,7 @@ def _anything(kind: AnyKind) -> Read:
         return see
 
     def make(type_: Any) -> Read:
-        msgspec.json.Decoder(type_, dec_hook=dec_hook)  # refuses an annotation that nothing can make
+        msgspec.json.Decoder(type_, dec_hook=dec_hook)  # raises for an annotation that cannot be decoded
 
         def convert(given: Any) -> Any:
             return msgspec.convert(given, type_, str_keys=True, dec_hook=dec_hook)

@@ -1,4 +1,4 @@
-"""`Schema`: the file of one package, with messages, enums and its service, made from the signatures of functions."""
+"""`Schema`: the .proto file of one package, made from the signatures of functions: messages, enums and one service."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Rpc:
 
 @dataclass(slots=True)
 class Schema:
-    """One file.
+    """The content of one .proto file.
 
     Attributes:
         package: The name of the package.
-        service: Name of its service, without the package.
-        rpcs: The rpcs in the order of the functions.
-        messages: All messages, those of the methods first.
+        service: The name of the service, without the package.
+        rpcs: The methods of the service, in the order of the functions.
+        messages: All messages; requests and responses come first.
         enums: All enums.
     """
 
@@ -60,13 +60,13 @@ class Schema:
 
     @property
     def file(self) -> str:
-        """The path of the file, which begins with the package's path."""
+        """The path of the file: directories named like the parts of the package, and the file's name."""
         folder = self.package.replace(".", "/")
         return f"{folder}/{self.package.rpartition('.')[2]}.proto"
 
 
 def schemas_of(specs: Iterable[FunctionSpec]) -> tuple[Schema, ...]:
-    """The files that describe functions, one for each module that they were named from."""
+    """The schemas of functions, one for each module."""
     packages: dict[str, list[Call]] = {}
     for call in calls_of(specs):
         packages.setdefault(call.package, []).append(call)
@@ -122,7 +122,7 @@ def _fill_request(message: MessageDef, call: Call, types: Types) -> None:
 
 
 def _together(fields: list[FieldDef]) -> None:
-    """Put the fields of the oneof next to each other, as in the text of the file."""
+    """Put the fields of the oneof before all others, as in the text of the file."""
     fields.sort(key=lambda one: (not one.oneof, one.number))
 
 

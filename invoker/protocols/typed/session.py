@@ -1,6 +1,6 @@
-"""A call of a typed method: its messages become the inputs of one invocation, whose outputs are its responses.
+"""A call of a typed method: its messages become the inputs of one invocation, whose outputs become its responses.
 
-Theory. The grammar is that of the method's shape, see `invoker.protocols.typed.calls`::
+Theory. The grammar depends on the shape of the method, see `invoker.protocols.typed.calls`::
 
     state    frame or event     next     steps
     -------  -----------------  -------  ---------------------------------------------------------------
@@ -8,12 +8,12 @@ Theory. The grammar is that of the method's shape, see `invoker.protocols.typed.
     FRESH    half-close         RUNNING  Open, EndInput, if requests are a stream; else Close (H-108)
     RUNNING  a message          RUNNING  Feed for each of its fields
     RUNNING  half-close         RUNNING  EndInput
-    RUNNING  Emitted            RUNNING  Send, if responses are a stream; else it is kept
-    RUNNING  Finished           CLOSED   Send of what was kept, Close
-    any      a wrong message    same     Cancel with INVALID_ARGUMENT, or Close before anything was opened
+    RUNNING  Emitted            RUNNING  Send, if responses are a stream; else none: the value is kept
+    RUNNING  Finished           CLOSED   Send with the values that were kept, Close
+    any      a wrong message    same     Cancel with INVALID_ARGUMENT; Close, if nothing was opened yet
 
-Nothing here knows a type: a message is cut into its fields (`invoker.protocols.typed.split`), and what an output gives
-is a response already. In JSON the fields are cut likewise, and each stays JSON.
+The session does not know the types of values: it cuts a message into its fields (`invoker.protocols.typed.split`), and
+each value of an output is already a serialised response. A message in JSON is cut likewise; its fields stay JSON.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class TypedSession:
     Args:
         call: The method.
         metadata: The metadata of the call, given to the function's context.
-        is_json: Whether messages are JSON; otherwise they are serialised.
+        is_json: Whether messages are JSON; otherwise they have protobuf's binary encoding.
     """
 
     __slots__ = ("_call", "_came", "_is_json", "_kept", "_metadata", "_names", "_types", "state")
@@ -82,7 +82,7 @@ class TypedSession:
         self._call = call
         self._is_json = is_json
         self._metadata = metadata
-        self._came: frozenset[int] = frozenset()  # the numbers of the fields that requests have had
+        self._came: frozenset[int] = frozenset()  # the numbers of the fields that came in earlier requests
         self._kept: dict[int, bytes] = {}
         self._names: tuple[str, ...] = ()
         self._types = call.json if is_json else call.proto
@@ -144,7 +144,7 @@ class TypedSession:
         return (Close(None if error is None else told(error, self._names)),)
 
     def _begin(self, parts: Mapping[int, bytes]) -> Sequence[CallStep]:
-        """Open the invocation with all required values, and the options that have come."""
+        """Open the invocation with all required inputs, and with the optional inputs that have come."""
         call = self._call
         given: list[tuple[Slot, bytes | None]] = []
         found: list[str] = []
@@ -198,7 +198,7 @@ class TypedSession:
         if self._is_json:
             return self._json_parts(frame)
         if len(call.slots) == 1 and (call.is_bare or not (call.streams_in or call.slots[0].is_option)):
-            return {call.slots[0].number: frame}  # the whole message is for the only input
+            return {call.slots[0].number: frame}  # the whole message is the payload of the only input
         return split(frame)
 
     def _json_parts(self, frame: bytes) -> Mapping[int, bytes]:
@@ -207,7 +207,7 @@ class TypedSession:
         parts: dict[int, bytes] = {}
         for slot in self._call.slots:
             raw = found.get(json_name(slot.field), found.get(slot.field))
-            # A field that is null is not there, unless null is a value (protobuf JSON).
+            # A field that is null counts as missing, unless null is a value (protobuf JSON).
             if raw is not None and (bytes(raw) != b"null" or not slot.is_option):
                 parts[slot.number] = bytes(raw)
             elif self._call.is_bare:
@@ -265,9 +265,9 @@ class TypedSession:
         return msgspec.json.encode(merged)
 
     def _held(self, event: Emitted) -> bytes:
-        """A response with a payload that the function has encoded itself.
+        """Make a response around a payload that the function has encoded itself.
 
-        Text and bytes are encoded alike in protobuf.
+        Only JSON distinguishes text and bytes; protobuf encodes both alike.
         """
         output, payload = self._call.outputs[event.index], event.message.payload
         if self._is_json:
@@ -287,7 +287,7 @@ class TypedSession:
 
 
 def told(error: InvocationError, names: Sequence[str] = ()) -> InvocationError:
-    """The error as a caller of a typed method gets it: the caller's own errors are INVALID_ARGUMENT (H-108).
+    """The error that is sent to the caller; an error that the caller made becomes INVALID_ARGUMENT (H-108).
 
     Args:
         error: The error with which the invocation has ended.

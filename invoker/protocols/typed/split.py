@@ -16,22 +16,22 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SHORT: Final = (_VARINT, _BYTES)
 _FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
 _KEY: Final = 1
-"""Number of the field that is the key of an entry."""
+"""The number of the field that holds the key of a map entry."""
 
 
 def split(frame: bytes) -> dict[int, bytes]:
-    """The parts by their field's number; several of one field are one part.
+    """The parts of a message by field number; all occurrences of a field make one part.
 
     Raises:
         ValueError: The frame is not a message.
     """
     found: dict[int, list[bytes]] = {}
     place, size = 0, len(frame)
-    # the number of the field before this place, and where this field, or the first of a repeated one, begins
+    # the number of the previous field, and where its first occurrence in this run begins
     before = first = 0
     while place < size:
         begin, tag = place, frame[place]
-        # Nearly all tags and lengths have one byte; such a field of bytes, or a small number, takes no call.
+        # Nearly all tags and lengths have one byte. Such a field of bytes, or a small number, is read without a call.
         if tag < 0x80 and tag > 7 and place + 1 < size and frame[place + 1] < 0x80 and tag & 7 in _SHORT:
             number = tag >> 3
             place += 2 + (frame[place + 1] if tag & 7 == _BYTES else 0)
@@ -52,9 +52,9 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
     """The elements of a repeated field, each as a message of its own.
 
     Args:
-        part: As `split` gives it.
+        part: A part of a message, from `split`.
         packing: ``varint``, ``fixed64``, or empty for elements that are never packed.
-        most: How many elements are given at most.
+        most: The function stops after so many elements.
 
     Raises:
         ValueError: The bytes are not a message.
@@ -80,10 +80,10 @@ def elements(part: bytes, packing: str, most: int = sys.maxsize) -> list[bytes]:
 
 
 def entries(part: bytes) -> dict[str, bytes]:
-    """The entries of a map by their key, each as a message of its own; of equal keys the last one counts.
+    """The entries of a map by their key, each as a message of its own; if a key comes again, the last entry counts.
 
     Args:
-        part: As `split` gives it.
+        part: A part of a message, from `split`.
 
     Raises:
         ValueError: The bytes are not a message, or a key is not text.
@@ -97,12 +97,12 @@ def entries(part: bytes) -> dict[str, bytes]:
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """A message with one field of bytes, or of text."""
+    """Serialise a message with one field, of bytes or of text."""
     return b"".join((varint(number << 3 | _BYTES), varint(len(content)), content))
 
 
 def _field(frame: bytes, place: int) -> tuple[int, int, int]:
-    """Number of the field that begins here, where it ends, and where its content begins."""
+    """Return the number of the field that begins at ``place``, where the field ends, and where its content begins."""
     tag, place = read_varint(frame, place)
     wire, number, content = tag & 7, tag >> 3, place
     if not number:

@@ -36,7 +36,7 @@ IMPORTS = {
 
 
 def proto_text(schema: Schema) -> str:
-    """The text of the file; it compiles with protoc and buf under the path in its first line."""
+    """The text of the file; protoc and buf compile it under the path that its first line names."""
     fields = [one.kind for message in schema.messages for one in message.fields]
     imports = sorted({IMPORTS[name] for kind in fields for name in _names(kind) if name in IMPORTS})
     lines = [
@@ -140,7 +140,7 @@ def _message(message: MessageDef, *, is_hidden: bool) -> Iterator[str]:
 
 def _field(field: FieldDef, *, is_hidden: bool) -> str:
     name = type_name(field.kind)
-    if is_hidden:  # within a package that has a part of this name
+    if is_hidden:  # such a name needs a leading dot in a package that has a part of the same name
         name = name.replace("google.protobuf.", ".google.protobuf.")
     label = "repeated " if isinstance(field.kind, ListKind) else "optional " if is_optional(field) else ""
     return f"{label}{name} {field.name} = {field.number};"

@@ -1,4 +1,4 @@
-"""`Types`: reads annotations into kinds, and gathers the messages and enums of one package."""
+"""`Types`: turns annotations into kinds, and collects the messages and enums of one package."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Types:
     """The messages and enums of a package.
 
     Args:
-        taken: Names that are already taken.
+        taken: Names that messages and enums must not get.
 
     Attributes:
         messages: The messages in the order in which they were met.
-        enums: Likewise.
+        enums: The enums in the order in which they were met.
     """
 
     def __init__(self, *taken: str) -> None:
@@ -80,20 +80,20 @@ class Types:
         self._depth = 0
 
     def message(self, name: str, comment: str = "") -> MessageDef:
-        """A new message, whose name is taken."""
+        """Make a message with this name, which the caller has reserved."""
         made = MessageDef(name, comment=comment)
         self.messages.append(made)
         return made
 
     def kind(self, type_: Any) -> Kind:
-        """The kind of field that an annotation becomes in a message."""
+        """The kind of the field for an annotation."""
         every = members(type_)
         if len(every) > 1:
             return self._union(type_)
         (bare,) = every
         if bare is IGNORED:
             return VoidKind()
-        if is_any(bare) or self._depth > _DEEPEST:  # an alias may refer to itself for ever
+        if is_any(bare) or self._depth > _DEEPEST:  # an alias may refer to itself without end
             return AnyKind(type_)
         self._depth += 1
         try:
@@ -102,7 +102,7 @@ class Types:
             self._depth -= 1
 
     def singular(self, kind: Kind) -> Kind:
-        """The kind, with a message around it where protobuf takes no lists and maps."""
+        """The kind itself; for a list or a map, the kind of a message around it, since protobuf allows only that."""
         if not isinstance(kind, (ListKind, MapKind)):
             return kind
         word = self._word(kind)
@@ -132,7 +132,7 @@ class Types:
         try:
             found = members_of(cls, typing.get_args(bare))
             make = _maker(bare, cls, found) if found is not None else None
-        except (NameError, TypeError):  # its fields, or what makes it, cannot be understood
+        except (NameError, TypeError):  # its fields, or the arguments of its constructor, are not known
             return AnyKind(type_)
         return AnyKind(type_) if found is None or make is None else self._structure(bare, cls, found, make)
 
@@ -141,7 +141,7 @@ class Types:
         return kind
 
     def _item(self, type_: Any) -> Kind:
-        """The kind of the items of a list or a map; an item that may be None becomes a Value."""
+        """The kind of the items of a list or a map; an item that may be None becomes a ``google.protobuf.Value``."""
         if any(one is type(None) for one in members(type_)):
             return AnyKind(type_)
         return self.singular(self.kind(type_))
@@ -228,7 +228,7 @@ class Types:
         return FieldDef(name, number, kind, source=source, has_default=has_default, has_presence=has_presence)
 
     def _shaped(self, name: str, kinds: tuple[Kind, ...], fields: Callable[[], list[FieldDef]]) -> MessageDef:
-        """The message that consists of exactly these kinds; a package has only one such message."""
+        """The message with fields of exactly these kinds; it is made once for each package."""
         for known, of, found in self._shapes:
             if known == name and of == kinds:
                 return found
@@ -238,7 +238,7 @@ class Types:
         return made
 
     def _word(self, kind: Kind) -> str:
-        """The word for a kind, for use in names of other messages; different kinds have different words."""
+        """A word that stands for this kind, and no other, in the names of messages."""
         match kind:
             case ScalarKind():
                 return _proto_word(kind)

@@ -1,6 +1,6 @@
-"""Converts ``google.protobuf.Value`` and ``Struct`` to plain values of JSON and back; and times.
+"""Converts ``google.protobuf.Value``, ``Struct``, ``Timestamp`` and ``Duration`` to Python values and back.
 
-It is done here and not by protobuf's own methods, since those give every number as a float.
+protobuf's own methods are not used, since they return every number as a float.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LARGEST: Final = 2**53
 
 
 def plain(value: Any) -> Any:
-    """The plain value of a Value; numbers without a fraction are integers, as in JSON."""
+    """The Python value of a Value; a number without a fraction becomes an int, as in JSON."""
     kind = value.WhichOneof("kind")
     if kind == "number_value":
         number = value.number_value
@@ -26,15 +26,15 @@ def plain(value: Any) -> Any:
 
 
 def plain_struct(struct: Any) -> dict[str, Any]:
-    """The plain Python values of a Struct, by name."""
+    """The Python values of a Struct, by name."""
     return {name: plain(one) for name, one in struct.fields.items()}
 
 
 def fill(value: Any, given: Any) -> None:
-    """Set a Value to a plain Python value, as JSON has it.
+    """Set a Value to a Python value that JSON can hold.
 
     Raises:
-        ValueError: An integer that a double cannot hold.
+        ValueError: ``given`` holds an integer that a double cannot represent.
     """
     if given is None:
         value.null_value = 0
@@ -56,18 +56,18 @@ def fill(value: Any, given: Any) -> None:
 
 
 def fill_struct(struct: Any, given: dict[str, Any]) -> None:
-    """Set a Struct to an object of JSON."""
+    """Set a Struct to the items of a dict."""
     for name, one in given.items():
         fill(struct.fields[name], one)
 
 
 def from_timestamp(message: Any) -> dt.datetime:
-    """The moment, in UTC, to the microsecond."""
+    """The datetime of a Timestamp, in UTC, with microseconds."""
     return _EPOCH + dt.timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
 
 
 def timestamp(moment: dt.datetime) -> dict[str, int]:
-    """A moment as a Timestamp; a moment without a zone counts as UTC."""
+    """A datetime as a Timestamp; a datetime without a zone counts as UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
     passed = moment - _EPOCH
@@ -75,12 +75,12 @@ def timestamp(moment: dt.datetime) -> dict[str, int]:
 
 
 def from_duration(message: Any) -> dt.timedelta:
-    """The timedelta of a Duration, to the microsecond."""
+    """The timedelta of a Duration, with microseconds."""
     return dt.timedelta(seconds=message.seconds, microseconds=int(message.nanos / 1000))
 
 
 def duration(passed: dt.timedelta) -> dict[str, int]:
-    """A timedelta as a Duration, with two numbers of the same sign."""
+    """A timedelta as a Duration, whose seconds and nanoseconds have the same sign."""
     micros = passed // dt.timedelta(microseconds=1)
     sign = -1 if micros < 0 else 1
     seconds, rest = divmod(abs(micros), 1_000_000)

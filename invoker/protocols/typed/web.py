@@ -1,7 +1,7 @@
 """Typed methods over HTTP: Connect, and gRPC-Web, which browsers speak.
 
-Theory. A `WebSession` takes the wrapping off and gives the messages to a `TypedSession`; what that sends is wrapped in
-turn. How a request is wrapped follows from its Content-Type::
+Theory. A `WebSession` unwraps the messages of a request, passes them to a `TypedSession`, and wraps the messages that
+this sends. The Content-Type of a request says how its messages are wrapped::
 
     Content-Type                       for              request and response        the end
     ---------------------------------  ---------------  --------------------------  ------------------------------
@@ -10,8 +10,8 @@ turn. How a request is wrapped follows from its Content-Type::
     application/grpc-web, -text        all              envelopes, maybe in base64  an envelope of trailers
 
 A unary method that is safe can also be called by GET. Compression of whole bodies is the transport's business
-(Content-Encoding). The messages in envelopes may be packed by gzip, which some clients do unasked (connect-python); the
-invoker's are not.
+(Content-Encoding). The messages in envelopes of a request may be compressed by gzip, since some clients do that by
+default (connect-python); those of a response are not.
 
 Source: Connect protocol; gRPC-Web (PROTOCOL-WEB.md).
 """
@@ -68,7 +68,7 @@ class _Form(NamedTuple):
     Attributes:
         kind: ``unary``, ``connect`` or ``web``.
         is_json: Whether messages are JSON.
-        is_text: Whether everything is base64.
+        is_text: Whether the body is base64.
         content_type: The media type of the response.
     """
 
@@ -83,12 +83,12 @@ class WebSession:
 
     Args:
         call: The method.
-        most_bytes: The most bytes of one message.
+        most_bytes: The largest message, in bytes.
 
     Attributes:
         has_begun: Whether the head of a stream was sent.
         is_told: Whether the response, or the end of the stream, was sent.
-        cuts: Whether an error cuts the connection. It never does, since the end of a stream reports errors.
+        cuts: Whether an error closes the connection. It never does, since the end of a stream reports errors.
     """
 
     cuts = False
@@ -108,12 +108,12 @@ class WebSession:
         self._text = Text()
         self._body: list[bytes] = []
         self._size = 0
-        self._is_packed = False  # whether messages whose flags say so are packed
-        self._message: bytes | None = None  # the message of a response that is no stream
+        self._is_packed = False  # whether messages with the flag COMPRESSED are gzip
+        self._message: bytes | None = None  # the message of a unary response
 
     @property
     def held(self) -> int:
-        """Bytes of the body that are kept."""
+        """How many bytes of the body are buffered."""
         return self._size + self._envelopes.held
 
     def receive(self, frame: RequestHead | BodyChunk) -> Sequence[CallStep]:
@@ -155,7 +155,7 @@ class WebSession:
         return () if self.is_told else self._sent(self._inner.deliver(event))
 
     def refusal(self, error: InvocationError, *, status: int = 0) -> Response:  # noqa: ARG002 - Connect has its own
-        """The response that has only an error."""
+        """The response to a request that fails before anything else was sent."""
         self.is_told = True
         error = told(error)
         if self._form.kind == "unary":
@@ -163,7 +163,7 @@ class WebSession:
         return Response(200, self._headers(), self._last(error))
 
     def farewell(self, error: InvocationError) -> bytes:
-        """The end of a stream that has begun."""
+        """The bytes that end a stream that has begun with an error."""
         self.is_told = True
         return self._last(told(error))
 
@@ -172,7 +172,7 @@ class WebSession:
             return self._asked(head)
         if head.method != "POST":
             allowed = "GET, HEAD, POST" if self._may_get else "POST"
-            return self._refuse(405, f"{head.method!a}; POST calls", ("Allow", allowed))
+            return self._refuse(405, f"{head.method!a}; a call needs POST", ("Allow", allowed))
         form = _form(head, self._call)
         if form is None:
             types = ", ".join(_types(self._call))
@@ -187,7 +187,7 @@ class WebSession:
             return self._end(_unknown_coding(coding))
         version = head.value("connect-protocol-version").strip()
         if form.kind != "web" and version not in ("", "1"):
-            return self._violated(f"Connect-Protocol-Version is {version!a}, and expected is 1")
+            return self._violated(f"Connect-Protocol-Version is {version!a}, but 1 is expected")
         return ()
 
     @property
@@ -196,7 +196,7 @@ class WebSession:
         return call.is_safe and not (call.streams_in or call.streams_out)
 
     def _asked(self, head: RequestHead) -> Sequence[CallStep]:
-        """Translate a GET, which has the message in its query (Connect, "Unary-Get-Request")."""
+        """Translate a GET, whose query has the message (Connect, "Unary-Get-Request")."""
         if not self._may_get:
             text = f"{head.method!a}; it can only call safe functions with one request and one response"
             return self._refuse(405, text, ("Allow", "POST"))
@@ -226,16 +226,16 @@ class WebSession:
         return ()
 
     def _messages(self, piece: bytes) -> list[bytes]:
-        """The messages that this piece of a body completes, unpacked.
+        """Return the messages that this piece of a body completes, decompressed.
 
         Raises:
             ValueError: A message is invalid, or the messages are too large once they are decompressed.
         """
         found: list[bytes] = []
-        size = 0
+        size, most = 0, _TIMES_AT_ONCE * self._most_bytes
         for flags, message in self._envelopes.feed(piece):
             if flags & (END | TRAILERS):
-                continue  # requests end with their body; this flag is for servers that read trailers
+                continue  # a request ends with its body; clients may send such a message, which says nothing more
             if not flags & COMPRESSED:
                 found.append(message)
                 continue
@@ -243,9 +243,9 @@ class WebSession:
                 raise ValueError("a message is compressed, and no compression was agreed on")
             found.append(unpacked(message, self._most_bytes))
             size += len(found[-1])
-            if size > _TIMES_AT_ONCE * self._most_bytes:
+            if size > most:
                 raise ValueError(
-                    f"messages that come together exceed the limit of {size} bytes once they are decompressed"
+                    f"messages that come together exceed the limit of {most} bytes once they are decompressed"
                 )
         return found
 
@@ -279,7 +279,7 @@ class WebSession:
         return (*head, Send(BodyChunk(self._last(error))), Close(error))
 
     def _violated(self, text: str) -> Sequence[CallStep]:
-        """End the call for a request that breaks the protocol, whether its function runs or not."""
+        """End the call of a request that breaks the protocol, before or after the function has started."""
         error = StatusError(Status.INVALID_ARGUMENT, f"{ProtocolViolation.prefix}: {text}")
         steps = self._inner.break_off(error)
         return self._sent(steps)
@@ -311,7 +311,7 @@ class WebSession:
 
 
 def timeout_of(head: RequestHead) -> float | None:
-    """How long the caller waits, in seconds; None if the caller gives no valid time."""
+    """How long the caller waits, in seconds; None if no header of the request says that, or its value is invalid."""
     millis = _MILLIS.fullmatch(head.value("connect-timeout-ms").strip())
     if millis is not None:
         return int(millis[0]) / 1000
@@ -332,7 +332,7 @@ def _form(head: RequestHead, call: Call) -> _Form | None:
 
 
 def _unknown_coding(coding: str) -> StatusError:
-    return StatusError(Status.UNIMPLEMENTED, f"messages are taken plain or by {GZIP}, not as {coding!a}")
+    return StatusError(Status.UNIMPLEMENTED, f"messages may be plain or compressed by {GZIP}, not by {coding!a}")
 
 
 def _types(call: Call) -> tuple[str, ...]:
@@ -341,7 +341,7 @@ def _types(call: Call) -> tuple[str, ...]:
 
 
 def _metadata(head: RequestHead) -> Headers:
-    """The headers that the function sees: names in lower case, as over gRPC."""
+    """The headers that the function can read, with names in lower case, as over gRPC."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         key = name.lower()

@@ -1,4 +1,4 @@
-"""Errors as Connect and gRPC-Web send them: codes, statuses of HTTP, the end of a stream, trailers.
+"""The forms of errors in Connect and gRPC-Web: codes, HTTP statuses, the end of a stream, trailers.
 
 Source: Connect protocol, "Error Codes", "Error End-Stream"; gRPC over HTTP2, "Responses".
 """
@@ -17,7 +17,7 @@ _LONGEST: Final = 4096
 
 
 def code_of(status: Status) -> str:
-    """The name that Connect has for a status, such as ``canceled``."""
+    """The name of a status in Connect, such as ``canceled``."""
     return "canceled" if status is Status.CANCELLED else status.name.lower()
 
 
@@ -32,7 +32,7 @@ def error_body(error: InvocationError) -> bytes:
 
 
 def end_of_stream(error: InvocationError | None) -> bytes:
-    """The last message of a stream of Connect."""
+    """The last message of a Connect stream, in JSON."""
     return msgspec.json.encode({} if error is None else {"error": _error(error)})
 
 

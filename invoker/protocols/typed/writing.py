@@ -1,7 +1,7 @@
-"""Makes what a field holds of values: a closure for each kind, built when it is first asked for.
+"""Turns Python values into the content of fields, by a closure for each kind, which is built on first use.
 
-A closure gives what the constructor of protobuf's class takes: a scalar, a message, a list or a dict of them. It raises
-ValueError or TypeError for a value that has no form in its kind.
+A closure returns an argument for the constructor of the protobuf class: a scalar, a message, or a list or dict of them.
+It raises ValueError or TypeError for a value that the kind cannot represent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from invoker.protocols.typed.kinds import (
 from invoker.protocols.typed.values import duration, fill, fill_struct, timestamp
 
 Write: TypeAlias = Callable[[Any], Any]
-"""Makes what a field holds of a value."""
+"""Turns a Python value into the content of a field."""
 
 Matches: TypeAlias = Callable[[Any], bool]
 
@@ -45,7 +45,7 @@ class Writers:
     """The closures of one schema.
 
     Args:
-        find: Gives the class of a message: one of this schema by its name, one of protobuf by its full name.
+        find: Returns the class of a message: one of this schema by its name, one of protobuf by its full name.
     """
 
     def __init__(self, find: Callable[[str], Any]) -> None:
@@ -106,7 +106,7 @@ class Writers:
         return write
 
     def _fields(self, definition: MessageDef) -> list[tuple[str, str, Write]]:
-        """Names, sources and closures.
+        """Return the name, the source and the closure of each field.
 
         The list is returned first and filled afterwards, since a field may hold the message itself.
         """
@@ -215,7 +215,7 @@ def _array(value: Any) -> dict[str, Any]:
 
 
 def _matcher(kind: Kind) -> Matches:
-    """Whether a value is of a kind, for the members of a union."""
+    """Return a predicate for values of this kind, which finds the member of a union for a value."""
     match kind:
         case ScalarKind():
             return _scalar_matcher(kind)

@@ -215,7 +215,7 @@ def test_H205_compressed_messages_need_a_coding_that_is_known():
     """Whether they were announced or not."""
     (response,) = sent(session_of(add).receive(head("application/grpc-web", Grpc_Encoding="br")))
     assert b"grpc-status: 12\r\n" in response.body
-    assert b"plain or by gzip, not as 'br'" in response.body
+    assert b"plain or compressed by gzip, not by 'br'" in response.body
     _, steps = begun(add, "application/grpc-web", envelope(compress(A1), COMPRESSED))
     assert b"grpc-status: 3\r\n" in sent(steps)[0].body
 

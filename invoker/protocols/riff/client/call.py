@@ -1,4 +1,4 @@
-"""`Call` is one call of a function and `Outputs` the iterator over it; `Live` keeps the running calls."""
+"""`Call`: one call of a function. `Outputs`: the iterator over its values. `Live`: the calls that are running."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Live:
         self._exchanges.discard(exchange)
 
     def drop(self, exchange: Exchange) -> None:
-        """Cancel a call whose reader has gone, and close its inputs."""
+        """Cancel a call whose outputs nobody reads any longer, and close its inputs."""
         if exchange in self._exchanges:
             self._exchanges.discard(exchange)
             exchange.cancel()
@@ -55,8 +55,8 @@ class Live:
 class Call:
     """One call: iterate it once for its outputs, as they arrive.
 
-    The call ends with the iteration: at its end, by ``break``, or by an error. ``async with client.invoke(...) as
-    call`` ends it at the end of the block, for callers that keep the iterator.
+    The call ends when the iteration ends: after the last output, by ``break``, or by an error. A caller that keeps the
+    iterator writes ``async with client.invoke(...) as call``, which ends the call at the end of the block.
     """
 
     def __init__(self, exchange: Exchange, request: Request, registry: Registry, live: Live) -> None:
@@ -109,7 +109,7 @@ class Call:
 
 
 class Outputs(AsyncIterator[Received]):
-    """The iterator over a call; dropping it cancels the call, so that ``break`` also ends the call."""
+    """The iterator over the outputs of a call; when it is dropped, also by ``break``, the call is cancelled."""
 
     def __init__(self, exchange: Exchange, request: Request, registry: Registry, live: Live) -> None:
         self._exchange = exchange
@@ -135,7 +135,7 @@ class Outputs(AsyncIterator[Received]):
                     signal = pb.OutputSignal.FromString(raw)
                 except WireError:
                     raise await self._exchange.refuse("bytes that are not a valid OutputSignal") from None
-                # A signal without data is a case that newer peers have (R-160); it is ignored.
+                # A signal without data comes from a peer of a newer version (R-160); it is ignored.
                 if signal.WhichOneof("frame") == "data":
                     frame = signal.data
                     return Received(frame, name=self._request.output_name(frame.resultIndex), registry=self._registry)

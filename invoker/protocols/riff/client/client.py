@@ -41,10 +41,10 @@ class RiffClient:
         metadata: Sent with every call.
         registry: Codecs for values; None: the built-in ones.
         connect_timeout_s: How long a call waits for a connection before it fails with `ConnectFailed`.
-        max_output_bytes: The largest value that is accepted.
+        max_output_bytes: The size in bytes of the largest value that is accepted.
 
-    Proxies from environment variables are ignored, since invokers are on the same network. All methods belong to one
-    event loop.
+    Proxies from environment variables are ignored, since invokers are on the same network. All methods must be called
+    on the same event loop.
     """
 
     def __init__(
@@ -79,14 +79,15 @@ class RiffClient:
         """Call the function; nothing is sent before the outputs are asked for.
 
         Args:
-            inputs: One iterable of values an input, plain or async. Several are interleaved as their values become
-                available. A plain one is iterated on the event loop, so its ``next()`` must not block. The iterables
-                are closed when the call ends; the end of an iterable is the end of its input.
-            pairs: Instead of ``inputs``: index of the input and value, sent in exactly this order.
+            inputs: For each input an iterable of its values, plain or async. The values of several inputs are
+                interleaved as they become available. A plain iterable is iterated on the event loop, so its ``next()``
+                must not block. The end of an iterable is the end of its input. The iterables are closed when the call
+                ends.
+            pairs: Instead of ``inputs``: pairs of an input's index and a value, sent in exactly this order.
             **options: See `Request`.
 
         Raises:
-            TypeError: A value stands where an iterable is wanted.
+            TypeError: ``inputs`` holds a value where an iterable is expected.
             ValueError: The options do not fit together.
             RuntimeError: The client is not open.
         """
@@ -104,7 +105,7 @@ class RiffClient:
         return Call(exchange, request, self._registry, self._live)
 
     async def describe(self, request: Request) -> Known:
-        """How the server describes the function of a request; `NOTHING` if it does not, like most other servers.
+        """The server's description of the function that a request names; `NOTHING` if the server has none.
 
         Raises:
             ConnectFailed: There is no connection within the time limit.
@@ -124,7 +125,7 @@ class RiffClient:
             await channel.close()
 
     async def _first(self, channel: grpc.aio.Channel, request: Request, inputs: int) -> bytes:
-        """The StartFrame. It has no names if the function is known to have several inputs or outputs, or none."""
+        """The StartFrame, without default names unless the function has, or may have, one input and one output."""
         is_plain = request.takes_plain_names(inputs)
         if is_plain and (known := await self._ask(channel, request)):
             is_plain = known.labels == 1 and len(known.outputs) == 1

@@ -1,7 +1,7 @@
 """Values to frames and back: `InputEncoder` makes InputSignals, `Received` is a value of an output.
 
-Payloads that are bytes-like are sent unchanged with whatever media type they are given, so a caller may send types that
-have no codec here. Everything else is encoded by the same codecs that the invoker uses.
+Bytes-like payloads are sent unchanged under the media type that the caller gives, which needs no codec. All other
+values are encoded by the codecs that the server uses, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class InputEncoder:
 
     Args:
         index: The index of the input, from 0.
-        content_type: Media type of the values; empty when each value chooses.
+        content_type: Media type of the values; empty: the class of each value determines it.
         headers: Sent with every value.
         registry: Codecs for values that are not bytes-like.
     """
@@ -86,7 +86,7 @@ class Received:
         name: The name of the output; empty when the call gave none.
         payload: The bytes as they came.
         media_type: The media type of the payload, as it came.
-        headers: The headers as they came; looked up without regard to case.
+        headers: The headers as they came; look-ups ignore case.
     """
 
     __slots__ = ("_registry", "_value", "headers", "index", "media_type", "name", "payload")

@@ -55,7 +55,7 @@ class Known:
 
     @property
     def labels(self) -> int:
-        """How many inputs every call has: the required ones, or the first one if all are options."""
+        """How many inputs every call has: the required ones, or the first one if all are optional."""
         required = sum(not one.is_option for one in self.inputs)
         return required or min(1, len(self.inputs))
 
@@ -69,7 +69,7 @@ async def ask(channel: grpc.aio.Channel, function: str, metadata: tuple[tuple[st
     Args:
         channel: The channel to the server.
         function: The name of the function in a catalogue; empty for the only one.
-        metadata: The metadata of the later call, since a proxy may use them.
+        metadata: The metadata of the call that follows, since a proxy may route by it.
     """
     describe = channel.unary_unary(
         f"/{FUNCTIONS}/{DESCRIBE}",

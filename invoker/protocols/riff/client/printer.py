@@ -19,17 +19,17 @@ STDOUT = "-"
 
 
 class Printer:
-    """Writes values as they arrive, each flushed.
+    """Writes values as they arrive, and flushes each.
 
-    A value of a text type is a line (its last newline is added when it has none); other values are written unchanged,
-    and not to a terminal unless ``-`` was named as the file.
+    A value of a text type is printed as a line; a newline is added if it has none at its end. Other values are written
+    unchanged, but to a terminal only if ``-`` was named as the file.
 
     Args:
         files: Path by index of the output; ``-`` is stdout.
         rest: The path for all other outputs; empty: stdout.
-        is_several: Lines on stdout begin with the name of their output.
-        is_raw: Values are written unchanged, also text.
-        show_headers: Media type and headers of each value go to stderr.
+        is_several: Whether lines on stdout begin with the name of their output.
+        is_raw: Whether text, too, is written unchanged.
+        show_headers: Whether the media type and headers of each value are printed to stderr.
     """
 
     def __init__(

@@ -31,16 +31,16 @@ class Request:
     """How one call is made.
 
     Attributes:
-        accept: The media types that each output may have: a comma list of media ranges an output, the preferred first.
-            One text is meant for every output (one, unless ``output_names`` names more); a sequence has one entry an
-            output, and the empty sequence says that the function has no output.
-        content_type: Media type of the inputs' values: one for all, or by index. Where none is given each value
-            chooses: ``str`` is text/plain, bytes-like application/octet-stream, anything else application/json.
-        input_names: One name an input, or none at all. None: ``in`` if there is one input and one output as far as is
-            known, since some peers need a name; otherwise no names.
-        output_names: One name an output, or none at all. None: ``out`` in the same case, otherwise no names.
+        accept: The media types that each output may have, as a comma-separated list of media ranges, the preferred one
+            first. One such text is used for every output; there is one output unless ``output_names`` names several. A
+            sequence has one text per output; an empty one means that the function has no output.
+        content_type: Media type of the inputs' values: one for all, or a mapping by index. Without one, a ``str`` is
+            sent as text/plain, a bytes-like value as application/octet-stream, any other value as application/json.
+        input_names: One name per input, or an empty sequence. None: ``in`` if the call has one input and one output,
+            since some peers need a name; otherwise no names.
+        output_names: One name per output, or an empty sequence. None: ``out`` in the same case; otherwise no names.
         sent_first: Indexes of inputs whose values are all sent before those of the others.
-        headers: Sent with every value; the headers of a `Message` are put on top.
+        headers: Sent with every value; the headers of a `Message` override them.
         metadata: gRPC metadata of the call; a key that ends in ``-bin`` takes bytes.
         function: Which function of a catalogue is meant; empty for the only one.
         timeout_s: The call ends with DEADLINE_EXCEEDED after this many seconds; None: never.
@@ -73,7 +73,7 @@ class Request:
             raise ValueError(f"timeout_s is {self.timeout_s}, but it must be more than 0")
 
     def accepts(self) -> tuple[str, ...]:
-        """The accepted media types, one entry an output."""
+        """The accepted media types, one text per output."""
         if isinstance(self.accept, str):
             return (self.accept,) * max(1, len(self.output_names or ()))
         return tuple(self.accept)
@@ -92,14 +92,15 @@ class Request:
         return names[index] if 0 <= index < len(names) else ""
 
     def takes_plain_names(self, inputs: int) -> bool:
-        """Whether the caller leaves out names, and the call has one input and one output as far as is known."""
+        """Whether the caller leaves out names, and the call seems to have one input and one output."""
         return inputs == 1 and len(self.accepts()) == 1 and None in (self.input_names, self.output_names)
 
     def start_signal(self, *, with_plain_names: bool = False) -> bytes:
         """The serialised signal that opens the call (R-045).
 
         Args:
-            with_plain_names: Whether names that the caller leaves out are ``in`` and ``out``; otherwise none are sent.
+            with_plain_names: Whether ``in`` and ``out`` are sent for names that the caller leaves out; otherwise none
+                are.
         """
         ins = ("in",) if with_plain_names and self.input_names is None else self.input_names or ()
         outs = ("out",) if with_plain_names and self.output_names is None else self.output_names or ()
@@ -107,7 +108,7 @@ class Request:
         return pb.InputSignal(start=start).SerializeToString()
 
     def metadata_pairs(self, defaults: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:
-        """The call's metadata over the client's own.
+        """The call's metadata, joined with the client's own; the call's values override those of the client.
 
         Raises:
             ValueError: A key or value cannot travel as gRPC metadata.

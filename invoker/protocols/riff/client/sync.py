@@ -20,8 +20,8 @@ READY = (list, tuple, range, set, frozenset, dict, deque)
 class SyncRiffClient(SyncClient[RiffClient]):
     """A connection to one riff invoker; the arguments are those of `RiffClient`.
 
-    It may be used by several threads at once. Inputs may block: their values are sent as they become available. An
-    input that blocks at the end of its call keeps its daemon thread until it gives its next value.
+    Several threads may use it at once. Inputs may block: their values are sent as they become available. If an input
+    still blocks when its call ends, its daemon thread stays until the input gives its next value.
     """
 
     @opening(RiffClient)
@@ -44,7 +44,7 @@ class SyncRiffClient(SyncClient[RiffClient]):
 
 
 class SyncCall(SyncPart[Call]):
-    """One call: iterate it once for its outputs; leaving the iteration cancels what still runs."""
+    """One call: iterate it once for its outputs. If the iteration is left before its end, the call is cancelled."""
 
     __iter__ = giving(Call.__aiter__, SyncIterator[Received])
     cancel = soon(Call.cancel)

@@ -1,3 +1,3 @@
-"""Attaches riff to the transports, with the code that is not pure."""
+"""Attaches riff to the transports; code with I/O is here and not in the session."""
 
 __all__: list[str] = []

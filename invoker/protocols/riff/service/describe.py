@@ -1,6 +1,6 @@
 """Describes a function's inputs and outputs, by the unary gRPC method ``/invoker.v1.Functions/Describe``.
 
-``invoker call`` asks it before each call, so that users need not give names and media types.
+``invoker call`` calls this method before each call, so that users need not give names and media types.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def add_describe(catalog: Catalog, server: Any) -> None:
         except ProtocolViolation as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, error.detail)
             raise AssertionError("abort() raises") from None
-        except FunctionError as error:  # the function's module cannot be loaded again
+        except FunctionError as error:  # the function's module failed to load again
             await context.abort(grpc.StatusCode.UNKNOWN, str(error))
             raise AssertionError("abort() raises") from None
         return describe(spec)
@@ -63,5 +63,5 @@ def describe(spec: FunctionSpec) -> pb.Function:
         outputs=outputs,
         open_inputs=spec.open_inputs,
         open_outputs=spec.open_outputs,
-        open_names=spec.open_names and not spec.open_inputs,  # beside ``*args`` riff has labels only
+        open_names=spec.open_names and not spec.open_inputs,  # beside ``*args`` riff has no optional inputs
     )

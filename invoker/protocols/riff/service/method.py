@@ -1,4 +1,4 @@
-"""riff on the gRPC transports: one method, and one invocation a call."""
+"""riff on the gRPC transports: there is one method, and each call of it is one invocation."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def _session(metadata: Headers) -> CallSession:
 
 
 def _function(metadata: Headers) -> str:
-    # names of metadata are in lower case, so the faster lookup of a dict is enough
+    # names of metadata are in lower case, so a dict can look them up, which is faster
     return dict.get(metadata, FUNCTION_KEY, "")

@@ -1,8 +1,8 @@
 """``python -m invoker call HOST:PORT``: streams values to any riff invoker and prints the results as they come.
 
-Exit codes: 0 the call ended with OK, 1 it ended with an error or its output could not be written, 2 an argument is
-wrong, or a value cannot be sent, or shown on a terminal, 3 no connection, 130 Ctrl-C, 141 the reader of the output has
-gone.
+Exit codes: 0: the call ended with OK. 1: it ended with an error, or its output could not be written. 2: an argument is
+wrong, or a value can be neither sent nor shown on a terminal. 3: there is no connection. 130: Ctrl-C was pressed. 141:
+stdout is a pipe whose reader closed it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from invoker.protocols.riff.verbs.plan import make_plan
 
     def command() -> int:
-        with contextlib.suppress(UnknownName):  # the server may know this name
+        with contextlib.suppress(UnknownName):  # the server's description may have this name
             make_plan(args)
         asyncio.run(_call(args, target_of(args.target), tls_of(args)))
         sys.stdout.flush()
@@ -147,7 +147,7 @@ async def _exchange(client: RiffClient, plan: Plan, args: argparse.Namespace) ->
 
 
 async def _heard(index: int, values: AsyncGenerator[bytes, None], silent: set[int]) -> AsyncGenerator[bytes, None]:
-    """Give the values of an input, and note that it has given one."""
+    """Pass on the values of an input, and remove its index from ``silent`` at the first one."""
     async with aclosing(values):
         async for value in values:
             silent.discard(index)
@@ -214,7 +214,7 @@ def _count(text: str) -> int:
 
 
 def _hint(error: CallFailed, args: argparse.Namespace) -> str:
-    """Suggest what to try. This is for people only, so it may read the error's text; the wire carries nothing else."""
+    """Suggest what to try. The suggestion is for people only, so it may depend on the error's text."""
     from invoker.errors import ProtocolViolation, Status
 
     if error.detail.startswith(ProtocolViolation.prefix) and "output" in error.detail:
@@ -235,7 +235,7 @@ def _hint(error: CallFailed, args: argparse.Namespace) -> str:
 
 
 def _is_json_sent_as_text(detail: str) -> bool:
-    """Whether the refused text is JSON of the object or array that was wanted, as far as the error quotes the text."""
+    """Whether the refused text, as far as the error quotes it, is JSON of the object or array that was expected."""
     found = re.search(r"got ('.*'|\".*\")(\.\.\.)?; send JSON as application/json", detail)
     if found is None or found[2]:
         return found is not None

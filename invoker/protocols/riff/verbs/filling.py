@@ -1,6 +1,7 @@
 """`Filled`: completes the arguments of ``call`` from the server's description of the function.
 
-A function that the server describes is bound by the binder of all protocols, before anything is sent.
+If the server describes the function, the arguments are bound by the binder that all protocols share, before anything is
+sent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ STDIN = "@-"
 
 
 Given = tuple[str, int, str]
-"""The option that gives a value or a file, the index of its input, and what was typed."""
+"""The option of the command line, the index of its input, and the text that was typed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,12 @@ class Filled:
     Attributes:
         given: The values, and stdin if it feeds the first input.
         inputs: Names, in the order in which they are sent; None: they are not known.
-        types: Media types of typed values, by name of the input.
+        types: Media types of the typed values, by name of the input.
         wanted: The annotations of the inputs, by name of the input.
         outputs: Names; None: they are not known.
         accepts: The media types to accept if the caller names none, one entry for each output; empty: they are not
             known.
-        sent_first: Indexes of the options.
+        sent_first: Indexes of the optional inputs.
     """
 
     given: list[Given]
@@ -52,7 +53,7 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
     """Combine the typed arguments with the server's description; typed arguments override it.
 
     Raises:
-        UnknownName: An input is named whose index only the server can know, and it has not described the function.
+        UnknownName: An input is given by name, and neither ``--inputs`` nor the server says which index it has.
         UsageError: The function cannot be called with these arguments.
     """
     outputs = _names(args.outputs)
@@ -66,7 +67,7 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
     inputs, described = _names(args.inputs), [] if known.function is None else [*known.function.inputs]
     if inputs is None and known.function is not None:
         inputs, labels, given = _bound(typed, known.function, no_input=args.no_input)
-        rest = [one for one in described if not one.is_option][-1:]  # the pattern of the elements of ``*args``
+        rest = [one for one in described if not one.is_option][-1:]  # describes each element of ``*args``
         described += [
             pb.Input(name=name, media_types=one.media_types) for one in rest for name in inputs if name[:1] == "#"
         ]
@@ -89,10 +90,10 @@ def fill(args: argparse.Namespace, known: Known) -> Filled:
 def _bound(
     typed: Sequence[tuple[str, str, str]], function: pb.Function, *, no_input: bool
 ) -> tuple[tuple[str, ...], int, list[Given]]:
-    """The names to send, how many of them are labels, and the values."""
+    """The names to send, how many of them belong to required inputs, and the values."""
     keys = [key for _, key, _ in typed]
     trigger = next((one.name for one in function.inputs if one.is_trigger), None)
-    if trigger is not None and {*keys} <= {"0", trigger}:  # each value makes one call, whatever it is
+    if trigger is not None and {*keys} <= {"0", trigger}:  # each value calls the function, which ignores it
         calls = typed or ([] if no_input else [("--data", "0", "")])
         return (trigger,), 1, [(option, 0, text) for option, _, text in calls]
     binder, streams = _binder_of(function), [one.name for one in function.inputs if one.is_stream]
@@ -159,7 +160,7 @@ def _input_of(binder: Binder, key: str) -> str:
 
 
 def _refusal(faults: Sequence[Fault], labels: Collection[str]) -> str:
-    """The first fault; if required inputs are missing, with the arguments to type."""
+    """The text of the first fault; if required inputs are missing, it says which arguments to type."""
     lacking = [one.name for one in faults if one.code == "missing_arg" and one.name in labels]
     if lacking[:1] != [faults[0].name]:
         return str(faults[0])
@@ -181,7 +182,7 @@ def index_of(option: str, key: str, names: Sequence[str], names_option: str) -> 
         index = int(key)
         if names and index >= len(names):
             raise UsageError(f"{option} {key}: {names_option} names only {len(names)}, counted from 0")
-        if index < 1 << 10:  # an index may be up to 2**31-1, but each input costs a feed
+        if index < 1 << 10:  # an index may be up to 2**31-1, but each input up to it would be opened
             return index
     if not names:
         raise UnknownName(f"{option} {key!r}: expected a number from 0, or a name that {names_option} lists")

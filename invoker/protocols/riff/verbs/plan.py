@@ -1,4 +1,4 @@
-"""`Plan`: reads the arguments of ``call``. Nothing is opened, read or sent here; mistakes are found before that."""
+"""`Plan`: reads the arguments of ``call``. It opens, reads and sends nothing, so mistakes are found before any I/O."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _TYPE_OF = re.compile(r"([^=/;]+)=(.+/.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One call, as the command line asks for it.
+    """One call as the command line describes it.
 
     Attributes:
         target: ``host:port``.
         request: The request.
         inputs: The parts of each input.
-        framings: How each input's files become frames.
+        framings: For each input, how its files are cut into frames.
         files: Path by index of the output.
         rest: The path for all other outputs; empty: stdout.
         tls: The TLS settings of the connection; None: plain text.

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 
 class TypedService(Service):
-    """Functions as methods of typed services.
+    """Serves functions as methods of typed services.
 
-    The start only needs the names of the methods; messages are made when the first one comes, or when reflection asks
-    for them.
+    Only the names of the methods are made at the start; the messages are made for the first call, or for reflection.
     """
 
     name = "typed"
@@ -41,7 +40,7 @@ class TypedService(Service):
 
     @classmethod
     def unfit(cls, config: Config) -> str:
-        """Functions that are loaded again for each invocation have other classes than the messages."""
+        """Why functions cannot be served: a reload for each invocation makes classes that the messages do not know."""
         return "--reload-per-invocation makes new classes for each call" if config.reload_per_invocation else ""
 
     def grpc_methods(self) -> Sequence[Method]:
@@ -94,7 +93,7 @@ class TypedService(Service):
         return Book(lambda: (one.spec for one in catalog))
 
     def _register(self) -> None:
-        """Make the fields of messages known to the codecs of all functions; once."""
+        """Add a `FieldCodec` to the codecs of all functions, unless that is done."""
         from invoker.protocols.typed.codec import FieldCodec
 
         if self._is_registered:

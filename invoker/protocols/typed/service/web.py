@@ -1,4 +1,4 @@
-"""Typed methods on the HTTP transport, for Connect and gRPC-Web: one request, one conversation."""
+"""Typed methods on the HTTP transport, for Connect and gRPC-Web; each request is one call."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class MethodHandler(PromptHandler):
     Args:
         call: The method.
         driver: Runs the function.
-        most_bytes: The most bytes of one message.
-        settle_s: As for `Streamed`.
-        timeout_s: How long a call may take, whatever its head says; None means no limit.
+        most_bytes: The largest message, in bytes.
+        settle_s: See `Streamed`.
+        timeout_s: How long a call may take, even if its head allows more; None means no limit.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class MethodHandler(PromptHandler):
         self._settle_s = settle_s
         self._timeout_s = timeout_s
 
-    def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - whatever the head says
-        """Give the callback for every request, since none needs a task of its own."""
+    def prompt(self, head: RequestHead) -> Begin:  # noqa: ARG002 - the head makes no difference
+        """Return the callback that starts a call; no request needs a task of its own."""
         return self._begin
 
     async def answer(self, exchange: Exchange) -> Response:  # noqa: ARG002 - as `Handler`

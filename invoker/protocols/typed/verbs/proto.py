@@ -1,7 +1,7 @@
 """``python -m invoker proto mymod:fn``: prints a .proto file of the signatures, for generated clients.
 
-The server serves the same methods, see docs/reference/typed.md. With ``--out`` the file is written where its package
-wants it, as buf and protoc expect.
+The server serves the same methods, see docs/reference/typed.md. With ``--out`` the file is written below directories
+named like the parts of its package, where buf and protoc expect it.
 """
 
 from __future__ import annotations
