@@ -1,7 +1,8 @@
-"""`Alarm`: ends the invocations of a loop that reach their time limit, with one timer for all.
+"""`Alarm`: ends the invocations of a loop that reach their time limit, with one timer for all of them.
 
-Nearly every invocation with a time limit ends long before it. A timer for each would be put into the loop's heap and be
-cancelled; so there is one, for the limit that comes first, which stays where it is when that invocation ends early.
+Nearly every invocation with a time limit ends long before it. One timer per invocation would be added to the loop's
+heap only to be cancelled. So there is a single timer, set for the earliest limit; it is not moved when that invocation
+ends early.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from invoker.execution.bodies.runner import Runner
 
 _NEVER: Final = float("inf")
 _EARLY_S: Final = 0.001
-"""The loop may call by so much too early, as its clock ticks."""
+"""Seconds by which the loop may run a timer too early, because its clock has a limited resolution."""
 
 
 class Alarm:
-    """The time limits of the invocations that run on one loop.
+    """Watches the time limits of the invocations that run on one loop.
 
     Args:
         end: Ends an invocation.
@@ -42,7 +43,7 @@ class Alarm:
             self._set(limit.ends_at, runner.loop)
 
     def drop(self, runner: Runner) -> None:
-        """Forget an invocation, which has ended, or never had a limit."""
+        """Stop watching an invocation that has ended; does nothing if it had no limit."""
         self.limits.pop(runner, None)
 
     def _set(self, at: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -55,7 +56,7 @@ class Alarm:
         self._timer, self._rings_at = None, _NEVER
         now = time.monotonic() + _EARLY_S
         for runner, limit in [(one, limit) for one, limit in self.limits.items() if limit.ends_at <= now]:
-            if self.limits.pop(runner, None) is not None:  # the end of another invocation may have ended it
+            if self.limits.pop(runner, None) is not None:  # ending another one may have ended this one too
                 self._end(runner, limit)
         if self.limits:
             first = min(limit.ends_at for limit in self.limits.values())

@@ -1,4 +1,4 @@
-"""`Asker`: asks the store what a service or a function wants to know, and is notified of the end of spaces."""
+"""`Asker`: sends the questions of a service or a function to the store, and is notified when a space ends."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Asker:
         return await future
 
     def on_end(self, space: str, end: Callable[[Refused], None]) -> None:
-        """Call ``end`` when the space is gone, or may be gone without a notice."""
+        """Call ``end`` when the space has ended, or when the store can no longer notify this subscriber of its end."""
         self._ends[space] = end
         self._store.subscribe(self, News(space, (), self.has_news))
 
     def leave(self) -> None:
-        """Release the held spaces; open questions are not answered any more."""
+        """Release the held spaces; the callbacks of open questions are not called any more."""
         self._waiting.clear()
         self._ends.clear()
         self._store.leave(self)

@@ -1,4 +1,4 @@
-"""`Driver`: the state that all conversations of one loop share, and the work for which the end of the process waits."""
+"""`Driver`: the state that all conversations of one loop share, and the work that must end before the process."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from invoker.execution.pace.tasks import OwnTask
 log = logging.getLogger(__name__)
 
 _MOST_WAITING = 256
-"""Conversations that wait before they send a refusal; a direct one keeps a thread meanwhile, which has no slot."""
+"""How many conversations may wait before they send a refusal. A direct conversation keeps its thread meanwhile, but no
+slot."""
 
 _MOST_BEGINNING = 64
-"""Async bodies that begin in one turn of the loop, where no transport begins them."""
+"""How many async bodies may begin in one turn of the loop, if the transport does not begin them itself."""
 
 
 class Placement(enum.Enum):
@@ -45,7 +46,7 @@ class Placement(enum.Enum):
 
     LOOP = "async, on the event loop"
     CALL = "sync, in a thread of its own"
-    POOL = "sync, in the thread that reads a short HTTP request; else in one of the pool, a hop away from its call"
+    POOL = "sync, in the thread that reads a short HTTP request; otherwise in a thread of the pool"
     PROCESS = "isolated, in a child process"
 
 
@@ -57,8 +58,8 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
       `Single`, or `Several` once the function has given more than one iterator. A transport or session without a thread
       for each call takes the loop's driver and a `ThreadRunner` instead.
     * `Placement.POOL`: the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a queue, and
-      an async function needs the loop to drain it. Short requests of HTTP are read by a thread of their own, which runs
-      it as for `Placement.CALL`.
+      an async function needs the loop to drain it. A short HTTP request is read by a thread of its own, which runs the
+      function as for `Placement.CALL`.
     * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
 
     Args:
@@ -122,12 +123,12 @@ class Driver:
     Args:
         engine: The engine that admits invocations.
         settings: How bodies are treated.
-        store: What conversations share; None: it is kept in memory.
+        store: The store that all conversations share; None: a new one in memory.
 
     Attributes:
         spawn: Starts the task of an async body; a transport may set one that starts it earlier.
         slices: Lets only a few bodies continue in one turn of the loop.
-        waiting: Conversations that will send a refusal, but not yet (R-170).
+        waiting: Conversations that wait before they send a refusal (R-170).
         shared: Invocations that several conversations may hold, by key; see `invoker.execution.loop.shared`.
         drains: Called when the drain begins; conversations that could last for ever without work register here.
     """
@@ -171,7 +172,7 @@ class Driver:
         return any(placement_of(one.spec) is Placement.CALL for one in self.engine.catalog)
 
     def runner(self, invocation: Invocation, host: Host) -> Runner:
-        """Runs the body for a conversation on the loop, which ends the invocation at its time limit."""
+        """Make the runner of an invocation for a conversation on the loop, and watch the invocation's time limit."""
         runner = self._make_runner(invocation, host)
         if invocation.limit is not None:
             self._alarm.add(runner, invocation.limit)
@@ -241,7 +242,7 @@ class Driver:
             self._quiet.set()
 
     def start(self, runner: Runner) -> None:
-        """Run a body; it is remembered until its user code has returned, which may be after its conversation."""
+        """Run a body; it is remembered until its user code returns, even if its conversation ends before."""
         self.leaving[runner] = runner.invocation
         try:
             runner.start()
@@ -279,7 +280,7 @@ class Driver:
             self._has_left.set()
 
     def linger(self, conversation: Cuttable, tell: Callable[[], None]) -> None:
-        """Call ``tell`` if a conversation still runs long after the end of its inputs, which is now (R-134)."""
+        """Call ``tell`` if the conversation still runs ``lingering_s`` from now; its inputs have just ended (R-134)."""
         loop = asyncio.get_running_loop()
         self._lingering[conversation] = (loop.time(), tell)
         if self._looking is None:
@@ -306,7 +307,7 @@ class Driver:
         return [*named, *(_named(one) for one in direct if one is not None)]
 
     def zombies(self) -> Iterator[str]:
-        """The functions that still run although their invocations have ended, each once per run; on the loop."""
+        """The names of functions that still run after their invocations ended, once per invocation; on the loop."""
         running = [*self.leaving.values(), *(one.invocation for one in tuple(self.direct))]
         for one in running:
             if isinstance(one, Invocation) and one.is_finished:
@@ -316,7 +317,7 @@ class Driver:
         """Take no new invocations, let the running ones end, cut those that remain; True when nothing had to be cut.
 
         Args:
-            timeout_s: Until running conversations are cut with `ShuttingDown` (R-025).
+            timeout_s: Seconds until running conversations are cut with `ShuttingDown` (R-025).
         """
         self.loop = asyncio.get_running_loop()
         self.engine.is_draining = True

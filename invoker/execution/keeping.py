@@ -46,9 +46,9 @@ class Keeping(SyncBody):
     """A body that runs in the thread which has all of its input; the module's docstring says more.
 
     Args:
-        driver: Knows the sweeper, and what is being drained.
-        outlet: The outlet of the transport.
-        turn: The turn of the thread, if this thread leads.
+        driver: Has the sweeper, and tracks the conversation for a drain.
+        outlet: Sends frames to the peer; implemented by the transport.
+        turn: The turn of this thread as the leader; None if it does not lead.
 
     Attributes:
         closed: How the conversation ended, once its session has said so.

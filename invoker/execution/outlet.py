@@ -17,7 +17,7 @@ class Outlet(Protocol):
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread waits for a peer that takes nothing, if the invocation itself does not know it.
+        """Whether the thread waits for a slow peer in a way that ``Invocation.blocked`` does not count.
 
         It is read from any thread.
         """

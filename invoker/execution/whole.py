@@ -2,7 +2,7 @@
 
 Theory. No further frame comes, so nothing waits for input: the session translates all frames first, then the function
 runs, and the frames of the session are kept in `sent`. The transport sends them together with the ending, once `run`
-has returned. There is no queue and no turn at a gate, and the sweeper does not know the conversation. A conversation
+has returned. There is no queue and no turn at a gate, and the sweeper does not watch the conversation. A conversation
 that takes long becomes *long*: its kept frames are sent, and the sweeper watches it (`Keeping`).
 
 A call with one message for each input, whose function gives one value, is *unary* (`Held`). If a function gives several
@@ -59,9 +59,10 @@ class Whole(Keeping):
 
     Args:
         session: Translates the frames.
-        driver: Knows the engine and what is being drained.
+        driver: Has the engine, and tracks the conversation for a drain.
         outlet: The outlet of the transport.
-        turn: The turn of the thread, if it leads; without one the conversation is long from the beginning.
+        turn: The turn of this thread as the leader; None: it does not lead, so the conversation is long from the
+            beginning.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
         is_early: The conversation began before the drain, which therefore does not refuse its invocation (G-104).
@@ -114,7 +115,7 @@ class Whole(Keeping):
     # What the peer has sent.
 
     def _receive(self, frames: Iterable[Any]) -> None:
-        """Translate all frames, and their end unless the function is to notice that itself."""
+        """Translate all frames; also their end, unless the function is to notice the end itself."""
         receive, may_begin = self.session.receive, False
         invocation: Invocation | None = None
         try:

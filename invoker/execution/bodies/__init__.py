@@ -1,4 +1,4 @@
-"""Runs bodies: on the loop (`loop`), or in threads (`thread`); `sync` is what all these threads do.
+"""Runs bodies: on the loop (`loop`), or in threads (`thread`); `sync` is the code that all these threads share.
 
 A body in a child process can be killed (`process`); its pipe and the code at the other end are in
 `invoker.execution.isolation`.

@@ -1,8 +1,8 @@
 """Implements `Context.call` and `Context.stream`, in the thread of a sync function and in the task of an async one.
 
 A sync callee of a sync function usually runs in the same thread (`Scope.here`). Otherwise the callee runs on the loop
-or in another thread, and the caller waits. If it gives iterators as arguments, they are advanced in the thread of the
-caller, in between its waits: they are its code, and may read its inputs.
+or in another thread, and the caller waits. Iterators among the arguments are advanced in the thread of the caller,
+between its waits, because they are the caller's code and may read the caller's inputs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def stream(run: Waits, caller: Context, name: str, args: Sequence[Any], kwargs: 
         for message in replies:
             yield decode_value(message)
     finally:
-        replies.close()  # type: ignore[attr-defined]  # those of `here` and `_across` are generators
+        replies.close()  # type: ignore[attr-defined]  # `here` and `_across` return generators
 
 
 async def acall(caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

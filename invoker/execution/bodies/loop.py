@@ -1,9 +1,9 @@
 """`LoopRunner`: runs an async body on the loop, without a hop.
 
-A pull takes from the invocation at once, or parks on a future that the next feed resolves. An emit encodes and writes
-in the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by more than
-one value. Each output is drained by a task of its own. The tasks get the wire in the order in which they began to wait
-for it, so no output is favoured (R-131).
+A pull takes a message from the invocation at once, or awaits a future that the next feed resolves. An emit encodes and
+writes in the same task; so a slow peer suspends the function (R-127), and a generator is never ahead of the wire by
+more than one value. Each output is drained by a task of its own. The tasks write in the order in which they began to
+wait for the wire, so no output is favoured (R-131).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ log = logging.getLogger(__name__)
 _CLOSE_S = 5.0
 
 SMALL_BYTES = 64
-"""Payloads up to this size take no time that is worth a look at the clock."""
+"""Payloads of at most this many bytes are decoded without measuring the time, because decoding them is fast."""
 
 
 class LoopRun:
-    """The part of `invoker.context.Run` that all async bodies share; it serves the context of a function."""
+    """The methods of `invoker.context.Run` that all async bodies share; the function's `Context` calls them."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class LoopRun:
         return awaited(self.ask)
 
     async def discarded(self) -> None:
-        """Let other tasks run and check for the end, because a function whose values are dropped never waits."""
+        """Let other tasks run after a value was dropped, and raise StopInvocation if the invocation has ended."""
         await asyncio.sleep(0)
         if self.invocation.is_finished:
             raise StopInvocation
@@ -190,7 +190,7 @@ class LoopRunner(LoopRun):
             task.cancel()
 
     def _tasks(self) -> Sequence[asyncio.Task[None]]:
-        """The tasks to cancel to stop the body: while there are drains, the main task only waits for them."""
+        """The tasks to cancel to stop the body: the drains if there are any, since the main task only awaits them."""
         return self._drains or ((self.task,) if self.task is not None and self._has_begun else ())
 
     async def run(self) -> None:
@@ -281,7 +281,7 @@ def ending_of(error: BaseException, invocation: Invocation, translate: Any, *, d
     Args:
         error: What user code has raised.
         invocation: The invocation of that code.
-        translate: Makes an error of ours from one of user code.
+        translate: Converts an exception of user code to an `InvocationError`.
         debug: Whether the peer may see a traceback.
     """
     if invocation.is_finished:
@@ -295,7 +295,7 @@ def ending_of(error: BaseException, invocation: Invocation, translate: Any, *, d
 
 
 async def decoded(threads: Threads, decode: Decode, message: Message[bytes]) -> Any:
-    """Decode a message that is not small on the loop, or in a thread if it takes long."""
+    """Decode a message of more than `SMALL_BYTES` bytes: on the loop, or in a thread if it is large."""
     if len(message.payload) >= loop_bytes(message.media_type):
         return await off_loop(threads, lambda: threads.turns.decode(decode, message))
     budget = threads.turns.budget

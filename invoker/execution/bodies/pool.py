@@ -1,10 +1,10 @@
 """A pool of daemon threads that grows on demand, for sync functions.
 
 A thread that finished its work waits for more work for a while and then ends, so short invocations do not pay for
-starting one. While other threads work, one more is kept ready: to start a thread means to wait until it runs, which
-takes 60 ms while functions compute, and the event loop must not wait for it. So the thread that takes the place of the
-ready one starts the next before it works. The threads are daemons: user code that never returns must not keep the
-process from ending (R-116, R-028).
+starting one. While other threads work, one idle thread is kept ready. Starting a thread blocks until the new thread
+runs, which takes 60 ms while functions compute, and the event loop must not block for that long. So when the ready
+thread gets work, it first starts the next ready thread. The threads are daemons: user code that never returns must not
+keep the process from ending (R-116, R-028).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 _IDLE_S = 10.0
 _RETRY_S = 1.0
-"""If the system gives no thread, none is asked for by another thread for as long as this."""
+"""Seconds that must pass after the system failed to start a thread before another start is tried."""
 
 _LEAVE_S = 0.5
-"""Seconds that idle threads get to leave; they need some microseconds."""
+"""Seconds for which `close` waits at most for idle threads to end; they need some microseconds."""
 
 Work = Callable[[], None]
 
@@ -116,7 +116,7 @@ class Threads:
     def spawn(self, work: Work) -> None:
         """Run ``work``, which must not raise, in an idle or a new thread, without a slot.
 
-        The caller starts a thread only where none is idle, nor is being started.
+        The caller starts a thread only if no thread is idle or being started.
 
         Raises:
             Overloaded: The system gives no more threads.
@@ -171,7 +171,7 @@ class Threads:
             log.warning("no thread can be started for a sync function, so it waits for another to end: %s", error)
 
     def close(self) -> None:
-        """Let idle threads end at once, which takes no time, and busy ones when they are done."""
+        """Let idle threads end at once, and busy threads when their work is done; waits briefly for idle threads."""
         with self._lock:
             self._is_closed = True
             self._work_came.notify_all()
@@ -235,7 +235,7 @@ async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             made = work()
-        except BaseException as error:  # noqa: BLE001 - raised again by who awaits
+        except BaseException as error:  # noqa: BLE001 - raised again in the task that awaits
             _call(loop, tell, done.set_exception, error)
         else:
             _call(loop, tell, done.set_result, made)

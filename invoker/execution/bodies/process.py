@@ -47,10 +47,11 @@ log = logging.getLogger(__name__)
 
 _WINDOW: Final = 64
 _WINDOW_BYTES: Final = 1 << 20
-"""How much of an input may be on its way to the child, or unread there; a single larger message is allowed."""
+"""The most messages and bytes of one input that may be on their way to the child, or unread there. A single larger
+message is allowed."""
 
 _LATE_S: Final = 0.5
-"""How long user code may take to leave once its time was over, before its child is killed."""
+"""Seconds that user code may take to return after its time limit before its child is killed."""
 
 
 class ProcessRunner:
@@ -97,7 +98,7 @@ class ProcessRunner:
             self.given(child)
 
     def given(self, child: Child) -> None:
-        """Begin in this child: send it the order, and the messages that have come for its inputs."""
+        """Begin the invocation in this child: send it `Begin` with the messages that have come for the inputs."""
         self._child = child
         given = [give for lane in self._lanes for give in lane.next()]
         order, context = self.invocation.order, self.invocation.context
@@ -165,7 +166,7 @@ class ProcessRunner:
     # What the child reports; `Tenant`.
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
-        """Take a frame of the child, and give what must be awaited before the next one."""
+        """Act on a frame of the child; returns what to await before the next frame is taken, or None."""
         if isinstance(frame, Gave):
             return self._emitted(frame)
         if isinstance(frame, Wants):
@@ -285,7 +286,7 @@ class _Lane:
         stream: The messages that the input was fed.
 
     Attributes:
-        waits: The function waits for it, if nothing is on its way.
+        waits: Whether the function in the child has found this input empty and waits for a message.
     """
 
     def __init__(self, stream: InputStream) -> None:
@@ -311,7 +312,7 @@ class _Lane:
         return found
 
     def ends(self) -> bool:
-        """Whether the end is to be sent now; True once."""
+        """Whether the end of the input is to be sent now; returns True only once."""
         if self._is_over or self.stream.queue or not self.stream.is_ended or self.stream.error is not None:
             return False
         self._is_over = True
@@ -328,7 +329,7 @@ class _Lane:
 
 
 def _config(one: Any) -> Any:
-    """A config in the form for the pipe; None for a config that only this process can use."""
+    """Convert a config to its form on the pipe; None for a config that only this process can use."""
     if isinstance(one, dict):
         return one
     if isinstance(getattr(one, "type_url", None), str) and isinstance(getattr(one, "value", None), bytes):

@@ -50,11 +50,12 @@ class Body(Protocol):
 
 
 Spawn: TypeAlias = Callable[[Body], None]
-"""Makes the task of a body, and sets it; the body may begin at once, or in a later turn."""
+"""Makes the task of a body and assigns it to ``body.task``; the body may begin at once, or in a later turn of the
+loop."""
 
 
 class Host(Protocol):
-    """The methods of its conversation that a runner needs; called on the loop only."""
+    """The conversation of a runner, with the methods that a runner calls, on the loop only."""
 
     @property
     def is_paused(self) -> bool:
@@ -116,12 +117,12 @@ def check_thread() -> None:
     Raises:
         EncodeError: This is the loop's thread.
     """
-    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - asks what get_running_loop answers by raising
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - returns None where get_running_loop raises
         raise EncodeError("a sync function sends from its own thread; write `async def` to send from the event loop")
 
 
 def shape(spec: StreamSpec, message: Message[bytes], value: Any) -> Any:
-    """Give an input the form that it asks for instead of the payload: the whole message, or its headers (R-040)."""
+    """Convert a message for an input that takes more than the value: to a `Message`, or to its headers (R-040)."""
     if spec.take is Take.MESSAGE:
         return Message(value, as_headers(message.headers), message.media_type or "application/octet-stream")
     return as_headers(message.headers)
@@ -138,11 +139,9 @@ def production_failed(error: BaseException, *, debug: bool = False) -> Invocatio
 
 
 async def until_room(invocation: Invocation, room: Awaitable[None], slices: Slices) -> None:
-    """Wait until the peer takes more of an output, which counts as blocked meanwhile.
+    """Wait until the peer takes more of an output; the invocation counts as blocked meanwhile.
 
-    Then wait for a turn among the bodies.
-
-    Then for a turn among the bodies.
+    Then wait until `Slices` lets this body continue.
     """
     invocation.blocked += 1
     try:

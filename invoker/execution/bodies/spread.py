@@ -1,7 +1,7 @@
-"""`Spread`: the outputs of one whole conversation, each drained by a thread of its own.
+"""`Spread`: the outputs of one `Whole` conversation, each drained by a thread of its own.
 
-Each output may block on something of the author's, such as another output, so each needs a thread; but there is one
-invocation. All these threads take turns under the lock of the body that called the function.
+The iterator of each output may block in the author's code, for instance until another output has advanced, so each
+needs a thread. They share one invocation, so they take turns under the lock of the body that called the function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from invoker.message import Message
 
 
 class Spread(SpreadBody):
-    """Takes over from a body that called the function, once that has given several iterators.
+    """Takes over from the body that called the function, once the function has returned several iterators.
 
     Args:
         body: The body that called the function; it does not wait for input, and its lock is reentrant.
@@ -55,7 +55,7 @@ class Spread(SpreadBody):
             return self._body.pull(stream)
 
     def put(self, index: int, message: Message[bytes]) -> None:
-        """Send one message; the other threads wait meanwhile if they send, too."""
+        """Send one message; other threads that want to send wait meanwhile."""
         with self.lock:
             if self.invocation.is_finished:
                 raise StopInvocation

@@ -1,9 +1,9 @@
 """`SyncBody`: the work of a thread that runs a sync function, however the function's values reach the peer.
 
 The function is opened once; each iterator that it gives is drained by one thread, encoded value by encoded value, and
-closed there. An exception that user code raises ends the invocation, unless it has ended already. The function's
-questions to its context are answered here as well. The kinds of bodies differ only in how a value is sent and in who is
-notified of an ending:
+closed there. An exception that user code raises ends the invocation, unless it has ended already. The methods that the
+function calls on its context are implemented here as well. The kinds of bodies differ only in how a value is sent and
+in who is notified of an ending:
 
 * `Single` writes to the wire in the thread that runs the function;
 * `Several` does so in several threads, which take turns under the lock of the wire;
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class SyncBody(ABC):
-    """One sync function at work in one thread; the `Run` of its context.
+    """Runs one sync function in one thread; it is the `Run` behind the function's context.
 
     Args:
         invocation: The invocation to run.
@@ -58,7 +58,7 @@ class SyncBody(ABC):
 
     @property
     def encode(self) -> Callable[[int, Any], tuple[int, Message[bytes]]]:
-        """Encodes the values of the body; as `Invocation.encode`."""
+        """Encodes a value for an output; see `Invocation.encode`."""
         return self.invocation.encode
 
     @property
@@ -94,7 +94,7 @@ class SyncBody(ABC):
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Block this thread until the loop has run ``awaitable``, and give its result (R-034)."""
 
-    # The methods by which the context passes on the function's questions.
+    # The following methods are called by the function's context.
 
     @property
     def outputs(self) -> Sequence[Any]:
@@ -203,7 +203,7 @@ class SyncBody(ABC):
             self.invocation.cpu_ns += time.thread_time_ns() - began_ns
 
     def check_over(self) -> None:
-        """Stop the function after a dropped value if the invocation is over, since no write has failed."""
+        """Raise StopInvocation if the invocation is over. Called after a dropped value, where no write can raise it."""
         if self.is_over():
             raise StopInvocation
 
@@ -242,8 +242,8 @@ class SpreadBody(SyncBody):
     """A body with a thread for each iterator that its function gives, since each may block on an input of its own.
 
     Attributes:
-        running: Threads that are still in user code; the first one counts from the beginning.
-        threads: Where the others come from.
+        running: How many threads are still in user code; starts with 1 for the first thread.
+        threads: The pool from which the other threads come.
     """
 
     __slots__ = ("running", "threads")
@@ -255,7 +255,7 @@ class SpreadBody(SyncBody):
 
     @abstractmethod
     def thread_left(self) -> None:
-        """Count a thread that has ended down from `running`; called with the lock held."""
+        """Act on a thread that has left user code and is no longer counted in `running`; called with the lock held."""
 
     def drain_all(self, outputs: Sequence[Iterator[Any]]) -> None:
         """Drain the first iterator in this thread, and each of the others in a thread of the pool."""
@@ -288,7 +288,7 @@ class SpreadBody(SyncBody):
 
 
 class SyncInput:
-    """An input for a sync function: an iterator of decoded values, which its body pulls for it."""
+    """An input of a sync function: an iterator of decoded values, whose messages the body pulls."""
 
     __slots__ = ("_body", "_pull", "_stream")
 

@@ -1,9 +1,9 @@
-"""`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without stalling anybody.
+"""`ThreadRunner`: runs a sync body in a thread of its own, so that it may block without delaying other calls.
 
 The invocation is owned by two threads in turns: the loop feeds it, the body's thread takes from it, and each does so
 while it holds this runner's one lock. Values cross in batches: values that the body emits while the loop is busy
-writing wait in a short queue, and the loop is woken once for all of them; also once for the last value of a call and
-its end. Decoding and encoding happen in the body's thread.
+writing wait in a short queue, and the loop is woken once for all of them. The last value of a call and the end of the
+call also need only one wake-up. Decoding and encoding happen in the body's thread.
 
 Each output has a thread that drains it (the first shares the body's), since each may block on an input of its own.
 """
@@ -33,8 +33,8 @@ from invoker.message import Message
 log = logging.getLogger(__name__)
 
 OUTPUT_QUEUE = 16
-"""Values of one output that wait for the wire; a function that gives more waits (R-127). A large value counts as so
-many, until the peer has room for the next one."""
+"""The most values of one output that may wait for the wire; a function that gives more has to wait (R-127). A large
+value counts as this many, until the peer has room for the next one."""
 
 
 class ThreadRunner(SpreadBody):
@@ -47,7 +47,8 @@ class ThreadRunner(SpreadBody):
         grace_s: How long user code may take to return before its thread counts as stuck (R-116).
         on_left: Called with the runner on the loop once user code has returned.
         debug: Whether the peer may see tracebacks.
-        memory: Counts large values that the body has made and that are not yet written to the wire; None: nothing does.
+        memory: Counts large values that the body has made and that are not yet written to the wire; None: they are not
+            counted.
     """
 
     def __init__(
@@ -73,12 +74,12 @@ class ThreadRunner(SpreadBody):
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.is_stopped = False
-        # in the order of the body; None is the end of an output
+        # The values in the order in which the body gave them; None is the end of an output.
         self._queue: list[tuple[int, Message[bytes] | None]] = []
         self._queued = [0] * len(invocation.outputs)
         self._made = 0  # bytes of large values that are not yet written to the wire
         self._unread = Unread(memory) if memory is not None else None
-        self._is_due = False  # whether readers will be woken at the end of the turn
+        self._is_due = False  # whether `_notify` is scheduled, which wakes readers
         self._is_awake = False  # whether the forwarder is already awake, or will be woken, to send
         self._is_mapped = invocation.function.spec.style is Style.REQUEST_REPLY and len(invocation.outputs) == 1
         self._wakeup: asyncio.Future[None] | None = None
@@ -115,7 +116,7 @@ class ThreadRunner(SpreadBody):
             self.changed.notify_all()
 
     def close_output(self, command: CloseOutput) -> None:
-        """Nobody reads an output any more: what waits is dropped, its generator is closed when it gives more."""
+        """Close an output without a reader: drop its queued values, and close its generator once it gives another."""
         with self.lock:
             self.invocation.close_output(command.index)
             if 0 <= command.index < len(self._queued):
@@ -285,7 +286,7 @@ class ThreadRunner(SpreadBody):
             self._unread.take()
 
     def _is_last(self) -> bool:
-        """Whether the body ends without running more of the author's code; its end then wakes the forwarder."""
+        """Whether the body will end without running more of the author's code, so that its end wakes the forwarder."""
         return self._is_mapped and all(one.is_ended and not one.queue for one in self.invocation.inputs)
 
     def send(self, index: int, value: Any) -> None:

@@ -1,10 +1,9 @@
 """`Turns`: lets bodies encode and decode large values one after another, with pauses.
 
-To encode twenty megabytes of numbers takes a tenth of a second, in which neither another thread of the process nor the
-event loop runs Python, in whatever thread it is done. Ten bodies that do so at once would hold up all others for as
-long as they give values. So values that have many members, and all values of a function that has once given a large
-one, are encoded one at a time, and as much time as that took is left to others before the next one. Large messages are
-decoded in the same way.
+Encoding twenty megabytes of numbers takes a tenth of a second, during which no other thread of the process, including
+the event loop's, runs Python. Ten bodies that do so at once would delay all other calls for as long as they give
+values. So values that have many members, and all values of a function that has once given a large one, are encoded one
+at a time, with a pause after each that is as long as its encoding took. Large messages are decoded in the same way.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ def is_of_many(value: Any) -> bool:
 
 
 class Turns:
-    """The turns that the bodies of one process take.
+    """Encodes and decodes large values one at a time, for all bodies of one process.
 
     Attributes:
         known: Names of functions that have given a large value.
-        budget: The budget of the loop, for small messages that it decodes itself.
+        budget: Limits the time that the loop spends on decoding small messages.
     """
 
     def __init__(self) -> None:
@@ -51,7 +50,7 @@ class Turns:
         self._lock = threading.Lock()
 
     def encode_any(self, encode: Encode, name: str, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Encode a value of a function, in a thread, which waits for its turn if the value may be large."""
+        """Encode a value in the calling thread, which waits for its turn if the value may be large."""
         if name in self.known or is_of_many(value):
             return self.encode(encode, index, value)
         made = encode(index, value)
@@ -60,17 +59,17 @@ class Turns:
         return made
 
     def encode(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Encode a value of a known function, in a thread, which waits for its turn."""
+        """Encode a value of a function in `known`, in the calling thread, which waits for its turn."""
         if _is_small(value):
             return encode(index, value)
         return self._take(lambda: encode(index, value))
 
     def decode(self, decode: Callable[[Message[bytes]], Any], message: Message[bytes]) -> Any:
-        """Decode a large message, in a thread, which waits for its turn."""
+        """Decode a large message in the calling thread, which waits for its turn."""
         return self._take(lambda: decode(message))
 
     async def encode_on_loop(self, encode: Encode, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Encode a value of a known function on the loop, when it is its turn."""
+        """Encode a value of a function in `known` on the loop, once its turn has come."""
         if _is_small(value):
             return encode(index, value)
         while (wait_s := self._free_s - time.monotonic()) > 0:  # noqa: ASYNC110 - until a time that is known

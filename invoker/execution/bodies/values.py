@@ -1,7 +1,7 @@
 """Encodes the arguments of nested calls, and decodes their results.
 
 They are encoded although caller and callee may be in one process: the callee gets values of its own, which are checked
-against its annotations, and it may as well be in a child process. MessagePack comes first: it is the fastest, and keeps
+against its annotations, and it may run in a child process. MessagePack comes first: it is the fastest, and keeps
 integers, bytes and the keys of dicts as they are. A value that MessagePack would change or cannot hold is a
 ``google.protobuf.Any`` (`invoker.codecs.exact`), and other values take the first codec that can encode them. Another
 scope may carry another media type.
@@ -69,7 +69,7 @@ def encode_argument(value: Any, name: int | str, carries: str = ACCEPTS) -> Mess
 def refused_argument(error: EncodeError, name: int | str, carries: str = ACCEPTS) -> NestedError:
     """The error that names the argument whose value cannot be encoded; see `encode_argument`."""
     place = Place("argument", name) if isinstance(name, int) else Place("argument", name=name)
-    kind = "ValidationError" if carries == ANY else ""  # the tool bridge, for which Any is, uses this name
+    kind = "ValidationError" if carries == ANY else ""  # ANY is for the tool bridge, whose errors have this name
     details = {**getattr(error.__cause__, "details", {}), "field": str(name)}
     return NestedError(Status.INVALID_ARGUMENT, error.said_at(str(place)), kind=kind, details=details)
 
@@ -78,7 +78,7 @@ def decode_value(message: Message[bytes]) -> Any:
     """Decode one result; one of several outputs becomes an `Output` with its name, and `Metadata` stays `Metadata`.
 
     Raises:
-        DecodeError: The payload is not what its media type says.
+        DecodeError: The payload is not valid for its media type.
     """
     value = _registry("numpy" in sys.modules).decoder(message.media_type, Any)(message)
     if not message.headers:

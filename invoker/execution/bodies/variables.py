@@ -1,4 +1,4 @@
-"""`Variables`: the result of `Context.variables`: the variables of the host session in which it runs.
+"""`Variables`, which `Context.variables` returns: the variables of the host session in which a function runs.
 
 Values are encoded and decoded where the function runs, and questions are those of `invoker.core.variables`; so this
 works in a child process as well.
@@ -22,7 +22,7 @@ class Variables:
     reached, or the function was not called in a session.
 
     Args:
-        run: Runs a generator that gives questions: asks the store each question, and returns the generator's result.
+        run: Runs a generator that yields questions: sends it the store's answer to each one, and returns its result.
     """
 
     __slots__ = ("_run",)

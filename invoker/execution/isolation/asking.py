@@ -1,4 +1,4 @@
-"""`Asking`: answers in the serving process what a function in a child asks of its scope; `PipeScope` is its other end.
+"""`Asking`: performs nested calls and store questions of a child; `PipeScope` is the child's end.
 
 Results of a nested call, and the values of iterators that are its arguments, cross the pipe when the other end wants
 the next one. So neither end holds more than one value of each.
@@ -31,7 +31,7 @@ _QUESTIONS: dict[str, Any] = {
 
 
 class Asking:
-    """Answers what one invocation in a child asks.
+    """Performs the nested calls and the store questions of one invocation in a child.
 
     Args:
         context: The context of the invocation, whose scope is used.
@@ -88,7 +88,7 @@ class _Call:
         self._send(Answer(self._number, wants=slot))
 
     def close(self) -> None:
-        """Close it, since its result is no longer wanted."""
+        """Close the call, since its result is no longer wanted."""
         self._task.cancel()
 
     async def _run(self, context: Context, frame: Asked) -> None:
@@ -133,7 +133,7 @@ class _Call:
 
 
 class _Pieces:
-    """An iterator in a child, for the callee's driver."""
+    """An iterator in a child, as the callee's driver reads it."""
 
     def __init__(self, call: _Call, slot: int) -> None:
         self._call = call
@@ -152,7 +152,7 @@ class _Pieces:
         return unpacked(item)
 
     def came(self, item: Packed | None) -> None:
-        """Take the wanted value; None at the end."""
+        """Take the requested value from the child; None at the end."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(item)
 
@@ -200,7 +200,7 @@ class PipeScope:
     def here(
         self, caller: Context, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, streams: bool  # noqa: ARG002 - as `Scope`
     ) -> Iterator[Message[bytes]] | None:  # fmt: skip
-        """Give None, since no other function runs in this process."""
+        """Return None, since no other function runs in this process."""
         return None
 
     async def ask(self, caller: Context, question: Any) -> Any:  # noqa: ARG002 - the serving process knows the caller

@@ -1,4 +1,4 @@
-"""`Child`: a child process from the view of the serving process: frames to it, frames from it, and its end."""
+"""`Child`: a child process as the serving process sees it: frames to it, frames from it, and its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from invoker.execution.isolation.frames import Cut, Frames, FromChild, Hello, Id
 log = logging.getLogger(__name__)
 
 _END_S: Final = 2.0
-"""How long a child that has closed its pipe may take to end."""
+"""Seconds that a child may take to end after it has closed its pipe."""
 
 _LOOK_S: Final = 0.02
 _HIGH_BYTES: Final = 256 * 1024
@@ -30,7 +30,7 @@ class Tenant(Protocol):
     """The user of a child: the runner of an invocation. Called on the loop."""
 
     def heard(self, frame: FromChild) -> Awaitable[None] | None:
-        """Take a frame, and give what must be awaited before the next one, or None."""
+        """Act on a frame; returns what to await before the next frame is taken, or None."""
 
     def given(self, child: Child) -> None:
         """Take the child for which this tenant has waited."""
@@ -38,7 +38,7 @@ class Tenant(Protocol):
     def child_ended(self, how: str, *, lacked_memory: bool) -> None:
         """The child is gone.
 
-        ``how`` says how its process ended, ``lacked_memory`` that the kernel killed it for want of memory.
+        ``how`` says how its process ended, ``lacked_memory`` that the kernel killed it because memory ran out.
         """
 
 
@@ -182,8 +182,8 @@ class Child(asyncio.Protocol):
         if self._turn is None:
             self._work()
 
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - the process says why
-        """Take the end of the pipe: the process has ended, or is about to."""
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - the exit code says why
+        """Act on the end of the pipe: the process has ended, or is about to."""
         self.is_gone = True
         if self._reaping is None:
             self._reap(_END_S)
@@ -242,7 +242,7 @@ class Child(asyncio.Protocol):
         self._look()
 
     def _look(self) -> None:
-        """Whether the process has ended; if the system gives no notice of it, look again soon."""
+        """Handle the end of the process if it has ended; otherwise look again soon."""
         assert self._process is not None
         if self._process.poll() is None:
             self._loop.call_later(_LOOK_S, self._look)
@@ -275,7 +275,7 @@ def kill_group(number: int) -> None:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory; 0 where it does not report that."""
+    """How many processes the kernel has killed because memory ran out; 0 where it does not report that."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
             if line.startswith("oom_kill "):

@@ -1,4 +1,4 @@
-"""Errors of invocations, as they cross a pipe: in parts, from which the other end makes its own errors."""
+"""Errors of invocations, as they cross a pipe: in parts, from which the receiver builds its own errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryExceeded(LimitExceeded):
     """An invocation took more memory than its function may.
 
     Args:
-        limit: Bytes that it may take.
+        limit: How many bytes the function may take.
     """
 
     def __init__(self, limit: int) -> None:

@@ -30,11 +30,12 @@ _HEAD: Final = 4
 _Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""The most bytes of one message of an output. The serving process puts it together while everything else waits."""
+"""The most bytes of one message of an output. The serving process assembles it on its loop, where everything else waits
+meanwhile."""
 
 _LONGEST: Final = 2 * MOST_BYTES
-"""The most bytes of a frame. Text that a function writes into the pipe announces more: a first letter means at least
-512 MiB."""
+"""The most bytes of a frame. Text that a function writes into the pipe by mistake is refused: its first letter, read as
+the first byte of a length, means at least 512 MiB."""
 
 
 class Packed(msgspec.Struct, array_like=True):
@@ -167,9 +168,7 @@ class Ready(msgspec.Struct, tag=8, array_like=True):
 class Wants(msgspec.Struct, tag=9, array_like=True):
     """The function has taken at least ``taken`` of the messages of an input.
 
-    ``waits`` says that the input is empty and the function waits for it.
-
-    ``waits``: it is empty, and waited for.
+    ``waits`` says that the input is empty and that the function waits for it.
     """
 
     index: int
@@ -254,7 +253,7 @@ class Frames:
         """Take bytes, and give the frames that they complete.
 
         Raises:
-            Cut: One cannot be read.
+            Cut: A frame cannot be read.
         """
         rest, at, found = self._rest, 0, []
         rest += data
@@ -281,10 +280,10 @@ def framed(frame: ToChild | FromChild) -> bytes:
 
 
 def packed(message: Message[bytes]) -> Packed:
-    """A message in the form for the pipe."""
+    """Convert a message to its form on the pipe."""
     return Packed(bytes(message.payload), message.media_type, dict(message.headers))
 
 
 def unpacked(one: Packed) -> Message[bytes]:
-    """A message that came over the pipe."""
+    """Convert a message from its form on the pipe."""
     return Message(one.payload, as_headers(one.headers), one.media_type)

@@ -148,7 +148,7 @@ class Children:
         return self._taken(child, tenant)
 
     def _found(self) -> Child | None:
-        """A free child: the one that was used last, or a new one; None: not now.
+        """A free child: the one that was used last, or a new one; None if no child is free or may be started now.
 
         Raises:
             Overloaded: The system cannot start one more process.
@@ -227,7 +227,7 @@ class Children:
         self._janitor.close()
 
     def abandon(self) -> None:
-        """Kill all children; for a process whose loop has ended and cannot wait for them."""
+        """Kill all children without waiting for them; for a process whose loop has ended."""
         self._is_closed = True
         for one in list(self._all):
             one.kill()

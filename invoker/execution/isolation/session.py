@@ -1,8 +1,8 @@
 """`ChildSession`: the pipe as a protocol, at the child's end. Pure, like every session: frames in, steps out.
 
 The serving process sends what fits into a window and learns by `Wants` how much was taken. So a function that reads one
-input to its end before another one never makes the pipe stop: messages for which the child has no room wait at the
-other end, where the budget of the invocation is.
+input to its end before another one never blocks the pipe: messages for which the child has no room wait in the serving
+process, which has the budget of the invocation.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class ChildSession:
         )
 
     def _wants(self, event: Wants) -> Sequence[Step]:
-        """Report how many messages were taken at least: all if the input is empty; otherwise all but half a window."""
+        """Report how many messages were taken at least: all if the input is empty, otherwise all but half a window."""
         given = self._given.get(event.index, 0)
         told = (given if event.waits else max(0, given - WINDOW // 2), event.waits)
         if not event.waits:

@@ -2,8 +2,8 @@
 
 The session says how far: its ``ahead_bytes``. With 0 it is a `Reactor` like any other, and the function waits for the
 peer. Otherwise frames for which the wire has no room wait here, in order, and a task writes them as soon as there is
-room. When more waits than is allowed, the invocation ends; the session sends that error after all that was given
-before. A single value that is larger than the bound makes the function wait until it is written.
+room. When more bytes wait than allowed, the invocation ends; the session sends the error after all values that were
+given before. A single value that is larger than the bound makes the function wait until it is written.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class AheadReactor(Reactor):
 
 
 class _Ahead:
-    """The wire of such a conversation: frames without room on the real wire wait here."""
+    """Wraps the wire of an `AheadReactor`: frames for which the real wire has no room wait here."""
 
     def __init__(self, session: AheadSession, wire: Wire, driver: Driver, on_close: Callable[[Close], None]) -> None:
         self.session = session

@@ -1,9 +1,8 @@
 """`HoldingReactor`: a conversation that keeps the frames that it received until it is over.
 
-The process counts their bytes (ADR 14).
-
-A `Reactor` counts what its invocations have not read. A session that opens them one after the other, or passes parts of
-a frame on to others, holds the frame itself meanwhile: a thousand such calls of 10 MiB are 10 GB.
+The process counts the bytes of these frames (ADR 14). A plain `Reactor` counts only the messages that its invocations
+have not read. That is too little for a session that opens its invocations one after the other, or passes parts of a
+frame on to others: it holds the whole frame meanwhile, and a thousand such calls of 10 MiB hold 10 GB.
 """
 
 from __future__ import annotations

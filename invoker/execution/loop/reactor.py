@@ -1,7 +1,7 @@
 """`Reactor`: one conversation on the loop whose frames come by callbacks, without a task for reading.
 
-A call, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied
-at once; bodies write to the call themselves. Only they are tasks.
+A call, or the task of a request (`execution.loop.request`), calls `arrived` for each frame, whose steps are applied at
+once; bodies write to the call themselves. Only bodies are tasks.
 
 The conversation ends with the session's `Close`. Bodies whose user code has not returned by then are asked to end, and
 are watched by the driver, so a peer never waits for a function's ``finally``.
@@ -50,7 +50,7 @@ from invoker.message import Message
 log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01
-"""How much earlier than our own clock says a deadline may be enforced by the transport."""
+"""Seconds by which the transport may enforce a deadline before it has passed on our own clock."""
 
 
 class Reactor:
@@ -221,7 +221,7 @@ class Reactor:
         if shared is not None:
             self.runners[key] = shared.join(self, is_owner=is_owner)
         elif not is_owner:
-            self._deliver(Finished(key, Cancelled(f"the invocation {key!a} is over, or was never there")))
+            self._deliver(Finished(key, Cancelled(f"no invocation {key!a}: it is over, or never existed")))
         return shared is not None
 
     def let_go(self, key: str, error: InvocationError | None) -> None:
@@ -244,7 +244,7 @@ class Reactor:
         self._subscription.perform(step)
 
     def _relieve(self, key: str, error: InvocationError) -> None:
-        """End this invocation, because the process holds too many bytes and this invocation the most of them."""
+        """End this invocation, because the process holds too many bytes and this invocation holds most of them."""
         runner = self.runners.get(key)
         if runner is not None:
             self._finish(runner, error)

@@ -67,7 +67,7 @@ async def converse(
             if not limit.expired():
                 log.exception("a session or request failed")
                 reactor.fail(InternalError())
-            elif not wire.is_closed:  # otherwise only the reading was cut short
+            elif not wire.is_closed:  # otherwise only reading was interrupted
                 reactor.fail(DeadlineExceeded())
         return wire.error
     finally:
@@ -115,14 +115,14 @@ async def carry_on(
 
 
 class _Begun:
-    """A session whose first steps are already known."""
+    """Wraps a session whose first steps are already known."""
 
     def __init__(self, session: Session, steps: Iterable[Step]) -> None:
         self._steps = steps
         self.half_close = session.half_close
         self.deliver: Callable[[Event], Iterable[Step]] = session.deliver
 
-    def receive(self, frame: Any) -> Iterable[Step]:  # noqa: ARG002 - it stands for what was translated already
+    def receive(self, frame: Any) -> Iterable[Step]:  # noqa: ARG002 - the frame was translated already
         return self._steps
 
 

@@ -5,12 +5,12 @@ A `Reactor` whose session bounds its own memory (ADR 8). What differs:
 * The session keeps a frame that no function wants yet. So reading pauses only while the session says that it
   `is_full`. The session *stalls* an input that was fed enough, and is given `Wants` when the function has taken most
   of it.
-* A session that `hears_waits` is also notified which inputs are waited for: once the peer has half-closed it alone can
-  know that nothing will come for them, and a full one has to read on for a function that starves.
-* What a session answers to one event may cause others at once (a refused Open is Finished, an output of one invocation
-  feeds another). Their steps are put behind those that are there already, which is the order in which the session gave
-  them; so nothing is called from within itself, however long the chain.
-* A session may fetch and may ask for the time.
+* A session that `hears_waits` is also notified which inputs a function waits for. Once the peer has half-closed, only
+  the session knows that nothing will come for them; and a full session has to read on for a function that starves.
+* A step may cause further events at once (a refused Open is Finished, an output of one invocation feeds another). The
+  steps for these events are queued behind the steps that wait already, in the order in which the session gave them. So
+  there is no recursion, however long the chain.
+* A session may fetch URIs and set timers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class StoringSession(Protocol):
     """Headers of the response, sent when the session starts."""
 
     stalled: set[tuple[str, int]]
-    """Inputs, by invocation and index, that were not fed all there is."""
+    """The inputs, by invocation and index, for which the session holds back messages."""
 
     @property
     def hears_waits(self) -> bool:
@@ -97,14 +97,14 @@ class SessionReactor(Reactor):
     """One session on one wire, with the invocations that it opened.
 
     Args:
-        session: Translates, and keeps.
+        session: Translates frames, and stores messages.
         wire: Carries the frames.
         driver: Runs bodies.
         on_close: Called once, with the ending to send to the peer.
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the wire.
-        hard_bytes: Unread payload at which an invocation fails; the session keeps to less.
+        hard_bytes: Bytes of unread payload at which an invocation fails; the session feeds less than this.
         window: Messages that the session feeds an input ahead of its function.
-        fetch: Gets what references refer to.
+        fetch: Fetches the data of a URI.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class SessionReactor(Reactor):
         is_counted = self.is_counted or step.is_shared
         return self.driver.engine.open(step, deadline=deadline, limits=self._limits, is_counted=is_counted)
 
-    def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - its session knows what the function is called with
+    def _may_begin(self, runner: Runner) -> bool:  # noqa: ARG002 - the session decides when the function may be called
         return True
 
     # Fetching and time.

@@ -57,8 +57,8 @@ class Shared:
     """The host of one body, in place of a conversation of its own; the body starts in the next turn.
 
     Args:
-        driver: Knows it by its key until it ends.
-        invocation: Was admitted.
+        driver: Finds the invocation by its key until it ends.
+        invocation: The invocation, which the engine has admitted.
         owner: The conversation that opened it.
 
     Attributes:

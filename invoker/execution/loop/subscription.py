@@ -60,7 +60,7 @@ class StoreSubscription:
         self._has_left = False
 
     def perform(self, step: Ask | Await | Subscribe) -> None:
-        """Ask the store, subscribe to one of its spaces, or await another awaitable."""
+        """Ask the store, subscribe to one of its spaces, or await an awaitable for the session."""
         if isinstance(step, Await):
             self._begin(step)
         elif isinstance(step, Ask):

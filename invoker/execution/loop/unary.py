@@ -32,10 +32,10 @@ Answer: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"]
 
 
 class UnaryTask(LoopRun):
-    """Runs one unary invocation. It also listens to the request, which brings nothing more.
+    """Runs one unary invocation. It is also the listener of the request, which gets no further frame.
 
     Args:
-        driver: Starts the task, and is asked to wait for it.
+        driver: Starts the task; a drain of the driver waits for it.
         invocation: The invocation to run.
         messages: One message of each input.
         answer: Called once, with the ending. It is also called when the peer is gone, so that the request releases this

@@ -1,8 +1,8 @@
 """`Inline`: runs a sync function in the thread of the sync function that calls it, value by value.
 
-Nothing passes between threads: to take the next result is to run the callee until it gives one, and when the callee
-wants a value of an iterator that its caller gave, that iterator is advanced. So no thread waits for another, there is
-no queue, and a callee whose values are not taken does not run on.
+Nothing passes between threads: taking the next result runs the callee until it gives one, and when the callee wants a
+value of an iterator among its arguments, that iterator is advanced. So no thread waits for another, there is no queue,
+and a callee whose values are not taken does not continue.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Inline(SyncBody):
     """One nested invocation, in the thread of its caller.
 
     Args:
-        driver: Knows the engine.
-        invocation: Was admitted.
-        given: The values of the arguments that are no iterators, and the ends of their inputs.
+        driver: Has the engine.
+        invocation: The invocation, which the engine has admitted.
+        given: The values of the arguments that are not iterators, and the ends of their inputs.
         iterators: The iterators of the caller, by the index of the input that they feed.
     """
 
@@ -127,7 +127,7 @@ class Inline(SyncBody):
                 self.invocation.end_inputs(step)
         self.invocation.may_begin()
 
-    # The following is what `SyncBody` asks of each kind of body.
+    # The following methods are abstract in `SyncBody`.
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``, which may advance an iterator of the caller; None when it has ended.
@@ -175,7 +175,7 @@ class Inline(SyncBody):
             self._driver.engine.close(self.invocation)
 
     def is_over(self) -> bool:
-        """Whether the invocation has ended, its deadline has passed, or its caller is over."""
+        """Whether the invocation has ended, its deadline has passed, or the caller's invocation is over."""
         invocation, context = self.invocation, self.invocation.context
         if self._cut is not None or invocation.is_finished or (context.caller is not None and context.caller.cancelled):
             return True
@@ -215,7 +215,7 @@ class Inline(SyncBody):
         return Cancelled("its caller is over")
 
     def _end_as_cut(self) -> None:
-        """End the invocation after its function has returned on request."""
+        """End the invocation after its function was asked to stop and has returned."""
         self.break_off(self._why())
 
 

@@ -26,10 +26,10 @@ class Order:
     """One nested call.
 
     Args:
-        engine: Knows the functions.
+        engine: Finds functions by name.
         caller: The context of the function that calls.
         name: The name of the function that is called.
-        args: By position; whatever has ``__next__`` or ``__anext__`` gives values one by one.
+        args: By position; an object with ``__next__`` or ``__anext__`` gives its values one by one.
         kwargs: By keyword; likewise.
         most_depth: How many calls may be nested in each other.
 

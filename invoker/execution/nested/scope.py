@@ -1,7 +1,7 @@
 """`CatalogScope`: what every function can reach by its context: the other functions of its process, and the store.
 
-A nested call goes the way of any other: it is admitted, negotiated, limited, counted and logged. It never waits for
-room: without room it fails at once, because the room may be taken by the callers themselves.
+A nested call is treated like any other call: it is admitted, negotiated, limited, counted and logged. It never waits
+for room: without room it fails at once, because the room may be taken by the callers themselves.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class CatalogScope:
 def runs_inline(spec: FunctionSpec) -> bool:
     """Whether a function can run in the thread of its caller: it is sync, is not bounded in time, and gives one output.
 
-    One that may have to be abandoned before it returns needs a thread or a process of its own.
+    A function that may have to be abandoned before it returns needs a thread or a process of its own.
     """
     if placement_of(spec) is Placement.LOOP or spec.isolation or spec.bounds.timeout_s:
         return False

@@ -44,7 +44,7 @@ class Ticket:
 
     Args:
         pace: The pace of its function.
-        work: The work of a turn; a change of its length shows progress.
+        work: The pending work of the thread's turn; the turn makes progress while its length changes.
     """
 
     __slots__ = ("bell", "pace", "turns", "work")

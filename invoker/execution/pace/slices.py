@@ -1,8 +1,8 @@
 """`Slices`: lets only a few bodies that never wait continue in one turn of the loop.
 
-A body that never waits gives a *slice* of its outputs, then lets others have a turn. The slices of a thousand such
-bodies together hold the loop for a second, and a client that connects then waits for several turns. So of the bodies
-that want another slice, a few continue in each turn, and the others wait in order of arrival.
+A body that never waits sends a *slice* of its outputs, then lets other bodies run. The slices of a thousand such bodies
+together hold the loop for a second, and a client that connects then waits for several turns. So of the bodies that want
+another slice, a few continue in each turn, and the others wait in order of arrival.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Awaitable
 from typing import Final
 
 SLICE: Final = 32
-"""Outputs."""
+"""The number of outputs in a slice."""
 
 MOST: Final = 8
-"""Slices in a turn: some 6 ms of short outputs."""
+"""The most slices in one turn of the loop; with short outputs they take about 6 ms."""
 
 
 class Slices:

@@ -1,10 +1,10 @@
-"""`Sweeper`: one thread that looks after conversations whose own threads are busy in user code.
+"""`Sweeper`: one thread that watches conversations whose own threads are busy in user code.
 
 A thread that runs a sync function waits for its peer only when the function pulls or emits. Three things must not wait
-for user code: a frame that was held for company is sent after a beat; a peer that is gone is noticed at the next look,
-so that the context can notify the function, and a thread that ignores it is counted (R-115, R-116); an invocation that
-outlives its inputs is logged (R-134). Without traffic the thread sleeps from look to look; without conversations it
-just sleeps.
+for user code: a frame that was held back to be sent with others is sent after a beat; a peer that is gone is noticed at
+the next look, so that the context can notify the function, and a thread that ignores the notice is counted (R-115,
+R-116); an invocation that outlives its inputs is logged (R-134). Without traffic the thread sleeps from look to look;
+without conversations it just sleeps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from invoker.execution.pace.gate import Gate
 log = logging.getLogger(__name__)
 
 BEAT_S = 0.002
-"""How long a frame is held at most, about."""
+"""Seconds between two beats; a frame is held for about two beats at most."""
 
 LOOK_S = 0.1
-"""How often conversations are looked after, about."""
+"""Seconds between two looks at the conversations, approximately."""
 
 _BEATS = 50
 """Beats for which the sweeper stays awake after its last call, so that not each call has to wake it."""
@@ -56,7 +56,7 @@ class Followed(Protocol):
 
 
 class Sweeper:
-    """Looks after calls and conversations from a daemon thread, which starts with the first of them.
+    """Watches calls and conversations in a daemon thread, which starts with the first of them.
 
     Attributes:
         gate: The gate where the threads of quick functions take turns; a beat ends long turns.
@@ -200,10 +200,7 @@ class Sweeper:
         return any(thread.seen is not None for thread in followed)
 
     def _forget(self, call: Any) -> None:
-        """Forget a call that has held nothing for two beats.
-
-        Stop watching a call; the next frame that it holds adds it again.
-        """
+        """Stop watching a call that held nothing for two beats; the next frame that it holds adds it again."""
         with self._lock:
             # Clear the flag, then check `held`; the call's thread does these in the reverse order, so one of the two
             # notices the other.

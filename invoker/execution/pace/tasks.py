@@ -19,7 +19,7 @@ from invoker.context import RUNNING, Context
 log = logging.getLogger(__name__)
 
 _OURS: Final = frozenset(("invoker", "asyncio", "contextlib", "grpc"))
-"""Packages whose code may cancel whatever it likes, by the first part of a module's name."""
+"""Top-level names of packages whose code may cancel any task."""
 
 _HOUSE: Final = (
     f"{Path(__file__).parents[2]}/",

@@ -1,10 +1,10 @@
-"""`TurnBudget`: how long bodies may decode, and send large values, in one turn of the loop, all together.
+"""`TurnBudget`: limits the time in which bodies decode and send large values in one turn of the loop.
 
-A body that finds its next message never waits, so it would decode all messages that have come in one turn, and a
-request may consist of a thousand messages each of which takes some milliseconds; or of a thousand small calls that all
-begin in one turn. A value of ten megabytes is copied for the wire, and a hundred calls may give theirs in one turn. So
-this time is added up, and when it is much, bodies wait here before they continue. One of them continues in each turn,
-in order of arrival, until none is left.
+A body whose next message has already come does not wait for it. So it would decode all messages that have come in a
+single turn, and there may be a thousand messages that take some milliseconds each, or a thousand calls that begin in
+the same turn. Likewise a value of ten megabytes is copied for the wire, and a hundred calls may do so in one turn. So
+the time of all bodies is added up, and once it exceeds the budget, bodies wait here. One of them continues in each
+turn, in order of arrival, until none is left.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 TURN_S: Final = 0.005
-"""Seconds after which others have a turn."""
+"""The budget: seconds of work after which bodies have to wait for a later turn."""
 
 NOTED_S: Final = 0.0002
-"""Shorter work is not added up: no more than a few hundred messages of one body are here at a time."""
+"""Work of fewer seconds is not added up, because a body has at most a few hundred messages here at a time."""
 
 
 class TurnBudget:

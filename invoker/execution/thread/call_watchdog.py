@@ -21,14 +21,14 @@ from invoker.execution.driver import Driver
 log = logging.getLogger(__name__)
 
 _EARLY_S = 0.01
-"""How much earlier than our own clock says a deadline may be enforced by the transport."""
+"""Seconds by which the transport may enforce a deadline before it has passed on our own clock."""
 
 
 class CallWatchdog:
     """Checks the time limits of one conversation.
 
     Args:
-        driver: Has the times, and counts threads that are stuck.
+        driver: Has the time limits, and counts stuck threads.
 
     Attributes:
         ended_at: When the inputs ended, on the clock of ``time.monotonic``; 0 before, and once it was logged.

@@ -1,9 +1,9 @@
 """`DirectConversation`: runs a sync function in the very thread that reads and writes its wire stream.
 
-There is no hop: pulling an input reads the next frame, emitting writes one (`Single`). The thread owns the session and
-the invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with several output
-iterators gets a thread for each, since each may block on an input of its own; these threads take turns under the wire's
-lock (`Several`).
+Nothing passes between threads: pulling an input reads the next frame, emitting writes one (`Single`). The thread owns
+the session and the invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with
+several output iterators gets a thread for each, since each may block on an input of its own; these threads take turns
+under the wire's lock (`Several`).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class DirectConversation:
 
     Args:
         session: Translates the frames.
-        wire: Carries; blocking.
-        driver: Knows the engine, the threads and what is being drained.
+        wire: Carries the frames; its methods block.
+        driver: Has the engine and the threads, and tracks the conversation for a drain.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
 
     Attributes:
@@ -313,7 +313,7 @@ class DirectConversation:
     # The methods that other threads call while the function runs.
 
     def sweep(self, now: float) -> bool:
-        """Notice that the peer is gone while user code is busy, and code that takes too long; see `Sweeper`."""
+        """Check whether the peer is gone, and whether busy user code takes too long; see `Sweeper`."""
         wire = self.wire
         if self._is_over:
             return False

@@ -65,8 +65,8 @@ class LeaderFollower:
     """The leading threads of one transport.
 
     Args:
-        threads: Where they come from; they take no slot.
-        sweeper: Notices what takes long.
+        threads: The pool from which the threads come; they take no slot of it.
+        sweeper: Notices work that takes long.
         lead: The work of a leading thread: it waits for work and serves it, again and again while its turn `leads`.
 
     Attributes:

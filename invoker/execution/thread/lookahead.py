@@ -1,4 +1,4 @@
-"""`LookaheadValidator`: finds violations among the frames that wait for a function which does not pull."""
+"""`LookaheadValidator`: finds protocol violations among the frames that wait while the function does not pull."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`LoopHandoff`: the work of a thread while the loop continues its conversation.
 
 A session asks the store, whose answer comes on the loop. From then on the loop runs the conversation to its end, and
-the thread waits, without the slot that the function may need, and sends the kept frames. The sweeper looks whether the
-peer is still there; when it is gone or cancels, the loop's half of the conversation is cancelled.
+the thread waits, without the slot that the function may need, and sends the kept frames. The sweeper checks the peer;
+when the peer is gone or cancels, the part of the conversation on the loop is cancelled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class LoopHandoff:
     """A conversation that continues on the loop.
 
     Args:
-        driver: Knows the loop, the sweeper and the slots.
+        driver: Has the loop, the sweeper and the thread slots.
         is_gone: Whether the peer has left; called by the sweeper.
     """
 

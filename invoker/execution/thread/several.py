@@ -2,10 +2,10 @@
 
 Each output may block on an input of its own, so each needs a thread; but there is one wire and one invocation. All
 threads take turns under the wire's lock. Waiting threads wait for the wire: one of them polls, the others sleep until
-it has news. Nothing is held or combined with a receive, since another output may have something to send meanwhile.
+it gets an event. No frame is held back for the next receive, since another output may have something to send meanwhile.
 
-A thread that acts on a frame may have to wait for room in its midst, which releases the lock. Until all steps of a
-frame are done, no thread that wants an input polls, since the rest of the frame would not wake it.
+A thread that performs the steps of a frame may have to wait for room between two steps, which releases the lock. Until
+all steps of a frame are done, no thread that wants an input polls, since the rest of the frame would not wake it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from invoker.message import Message
 
 
 class Several(SpreadBody):
-    """Takes over from the body that called the function, once that has given several iterators.
+    """Takes over from the body that called the function, once the function has returned several iterators.
 
     Args:
         single: The body that called the function.

@@ -92,7 +92,7 @@ async def test_what_is_not_there_cannot_be_joined(house):
     late = world.peer(JOIN)
     for error in await heard(early, late):
         assert isinstance(error, Cancelled)
-        assert "'round' is over, or was never there" in str(error)
+        assert "no invocation 'round': it is over, or never existed" in str(error)
     assert world.peer(Open("nobody's", function="nobody", is_shared=True)).script.of(Finished)
 
 
