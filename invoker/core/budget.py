@@ -30,10 +30,8 @@ STEP_BYTES: Final = 64 * 1024
 
 _SPARE: Final = 16
 _MOST_SPARE_BYTES: Final = 8 * 1024 * 1024
-"""The part of the limit by which it may be passed until the share that holds most has ended, and the most bytes.
-
-Another share holds at most half of the limit, and at most 64 MiB if it is a call. It is charged in steps of an eighth.
-"""
+"""While the largest share is being ended, the sum may exceed the limit: by this part of it, a sixteenth, and by at most
+this many bytes. That is enough for the steps, of an eighth of a share, by which other calls grow meanwhile."""
 
 
 class ProcessBudget:
@@ -41,7 +39,7 @@ class ProcessBudget:
 
     Args:
         most_bytes: How many bytes may be held at once.
-        lock: Held while numbers change; where threads share the budget it has to be a real one.
+        lock: Held while numbers change; None: no lock, for a budget that only one thread uses.
 
     Attributes:
         held: Bytes that are charged right now.
@@ -55,7 +53,7 @@ class ProcessBudget:
         self.held = 0
         self._peak = self._gone = self._gone_before = 0
         self.ended = self.unread = 0
-        self._is_short = False  # there was no room since the last call of `has_fallen`
+        self._is_short = False  # whether a charge was refused since the last call of `has_fallen`
         self._shares: set[Share] = set()
         self._ending: set[Share] = set()
 
@@ -108,7 +106,7 @@ class ProcessBudget:
                 self._ending.discard(share)
 
     def has_fallen(self, much_bytes: int) -> bool:
-        """Whether the held bytes have fallen by ``much_bytes`` from their peak; True begins a new peak.
+        """Whether the held bytes have fallen by ``much_bytes`` from their peak; if so, the peak is measured anew.
 
         It is also true in two other cases: a charge found no room since the last call of this method, because then new
         bytes replace the released ones and the sum does not fall; or ``much_bytes`` were given back little by little,
@@ -123,7 +121,7 @@ class ProcessBudget:
         return has_fallen
 
     def leave_unread(self, change: int) -> None:
-        """Count calls that have ended before their responses were taken; a negative change uncounts some."""
+        """Add ``change``, which may be negative, to the number of ended calls whose responses are still being sent."""
         with self._lock:
             self.unread += change
 
@@ -171,8 +169,9 @@ class Share:
 
     Attributes:
         charged: The charged bytes: a little more than the holder has.
-        mark: While the holder has at most this many bytes, nothing need be charged.
-        end: Ends the holder from any thread, or says that it will; None: it cannot be ended, or was.
+        mark: While the holder has at most this many bytes, nothing more has to be charged.
+        end: Ends the holder, or schedules its end; may be called from any thread. None: it cannot be ended, or has
+            ended.
         is_cache: Whether no caller waits for the bytes that it holds: ``end`` gives them back at once, and the holder
             continues.
     """
@@ -190,7 +189,7 @@ class Share:
         """Charge the bytes that the holder has beyond the mark.
 
         Raises:
-            Overloaded: The process has no room for it.
+            Overloaded: The process has no room for these bytes.
         """
         if held <= self.mark:
             return
@@ -215,7 +214,7 @@ class Share:
 
 
 class Unread:
-    """Bytes sent to one peer that it has not taken yet; for large messages only.
+    """Counts bytes that were sent to a peer and that the peer has not taken yet; for large messages only.
 
     A call that is over counts as running until these bytes are taken, so that `INVOKER_MAX_INVOCATIONS` bounds it.
 

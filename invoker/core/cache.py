@@ -1,8 +1,8 @@
-"""`Cache`: keeps values by keys that peers choose, within a bound.
+"""`Cache`: keeps values by keys that peers choose, within a limit of memory.
 
 The values are in two generations, which are bounded in number and in bytes. A value that is used moves to the younger
 generation. When that is full it becomes the older one, and the values of the older one are forgotten. A flood of new
-keys therefore costs memory up to the bound, and pushes out only values that were not used while a whole generation was
+keys therefore costs memory up to the limit, and pushes out only values that were not used while a whole generation was
 filled.
 """
 
@@ -23,7 +23,7 @@ class Cache(Generic[K, V]):
         most: How many values one generation may have.
         most_bytes: The most bytes of one generation, as given to `keep`; a value of more than an eighth of this is not
             kept.
-        lock: Held while values are kept or forgotten; looking needs none.
+        lock: Held while values are kept or forgotten; `find` needs no lock.
     """
 
     def __init__(self, most: int, most_bytes: int, lock: AbstractContextManager[Any] | None = None) -> None:

@@ -17,7 +17,7 @@ class Catalog:
         functions: At least one; names are unique.
         renew: Makes a function anew for one invocation, to protect it from leaked module state (R-010); None: it is
             shared.
-        tells: Whether callers may see the names of the functions (H-062).
+        tells: Whether error texts and lists may show callers the names of the functions (H-062).
 
     Attributes:
         renews: Whether each invocation gets a function of its own.
@@ -49,7 +49,7 @@ class Catalog:
         return found if self._renew is None else self._renew(found)
 
     def spec(self, name: str) -> FunctionSpec:
-        """How the function of this name is called, without making it anew; as `find`.
+        """The spec of the function that `find` returns for this name, without making the function anew.
 
         Raises:
             ProtocolViolation: As `find`.

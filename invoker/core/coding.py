@@ -30,7 +30,7 @@ from invoker.message import EMPTY, METADATA, REFERENCE, Message, Metadata, Ref
 
 MOST_KNOWN: Final = 32
 LONGEST_KEY: Final = 256
-"""Characters of a media type; a longer one is looked up for each message."""
+"""The most characters of a media type whose closure is remembered; a longer one is looked up for each message."""
 
 Decode: TypeAlias = Callable[[Message[bytes]], Any]
 Encode: TypeAlias = Callable[[Any], Message[bytes]]
@@ -49,7 +49,7 @@ class Decoders:
         is_open: Whether media types without a codec are taken, too.
 
     Attributes:
-        known: The remembered decoders by media type.
+        known: Remembered decoders, by media type.
     """
 
     __slots__ = ("_is_open", "_registry", "index", "known", "spec")
@@ -88,7 +88,7 @@ class Decoders:
 
 
 class Encoders:
-    """Encodes the values of one output, as its peer accepts them.
+    """Encodes the values of one output, in media types that the peer accepts.
 
     Attributes:
         index: The index of the output.
@@ -120,7 +120,7 @@ class Encoders:
         is_checked: bool = True,
         marked: StreamSpec | None = None,
     ) -> None:
-        """Negotiate.
+        """Find the codecs that can encode for the accepted media types.
 
         Args:
             index: The index of the output.
@@ -154,8 +154,8 @@ class Encoders:
             value: A bare value, or a `Message` whose headers are copied and whose media type, if any, is obeyed.
 
         Raises:
-            EncodeError: The value is not what the function declares, no accepted codec takes it, or a header is not
-                fit for the wire.
+            EncodeError: The value is not what the function declares, no accepted codec takes it, or a header cannot be
+                sent.
 
         Source: riff streaming specification, "OutputFrame" 1, 3, 4, 6 (R-099, R-104, R-107).
         """
@@ -219,9 +219,10 @@ class Encoders:
         return Message(encoded.payload, headers, encoded.media_type) if headers else encoded
 
     def _encode_as(self, payload: Any, media_type: str) -> Message[bytes]:
-        """R-098: the media type that is sent is concrete and has no ``q``.
+        """Encode a value in the media type that the function has chosen.
 
-        Bytes that no codec takes are already encoded by the function. R-098: what leaves is concrete and has no ``q``.
+        Bytes that no codec takes are sent as they are, since the function has encoded them itself. The media type that
+        is sent is concrete and has no ``q`` (R-098).
         """
         try:
             chosen = parse(media_type)
@@ -275,7 +276,7 @@ def _reference(value: Ref, index: int) -> Message[bytes]:
     """A message that refers to its content by a URI.
 
     Raises:
-        EncodeError: Its media type is malformed, or its URI is not fit for the wire.
+        EncodeError: Its media type is malformed, or its URI cannot be sent as a header.
     """
     try:
         media_type = parse(value.media_type)
@@ -286,7 +287,7 @@ def _reference(value: Ref, index: int) -> Message[bytes]:
 
 
 def wire_headers(headers: Any, index: int) -> dict[str, str]:
-    """Make headers fit for the wire: text names and values, the first of several values (R-107, R-108).
+    """Convert headers so that they can be sent: text names and values, the first of several values (R-107, R-108).
 
     Raises:
         EncodeError: A name is empty, or a name or value is not valid Unicode.

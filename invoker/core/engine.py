@@ -1,8 +1,8 @@
 """`Engine`: admits invocations, negotiates them, counts them, and drains.
 
 The engine knows every running invocation and never waits for one: a driver calls `open`, runs the invocation that it
-gets, and calls `close` when that is over. Observers (logs, metrics) read its counters or listen to `close`, to all
-endings or to those of one protocol; sessions never see them.
+gets, and calls `close` when that is over. Observers (logs, metrics) read its counters, or are called by `close` for all
+ended invocations or those of one protocol; sessions never see the observers.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Engine:
     Args:
         catalog: The functions that are served.
         registry: Codecs; each function sees them plus the media types that it declares itself.
-        limits: Unread input an invocation may hold.
-        max_invocations: Running at once; 0 means no limit.
+        limits: How much unread input an invocation may hold.
+        max_invocations: How many invocations may run at once; 0 means no limit.
         memory_bytes: The bytes that all conversations together may hold unread.
         check_outputs: Whether values of another type than their function declares are refused.
         policy: Decides how the errors that end invocations are shown.
@@ -101,7 +101,7 @@ class Engine:
         self.plans = self._new_plans()
 
     def limit_calls(self, per_minute: int) -> None:
-        """Limit the invocations that begin within any 60 seconds, of all functions and parties; 0 means no limit."""
+        """Limit how many invocations of all functions may begin within any 60 seconds; 0 means no limit."""
         self.limiter = Limiter(per_minute)
         self.plans = self._new_plans()
 
@@ -121,7 +121,7 @@ class Engine:
         Args:
             command: The step of the session.
             deadline: The deadline on the clock of ``time.monotonic``, or None.
-            limits: Unread input that this one may hold, instead of the engine's.
+            limits: How much unread input this invocation may hold; None: as much as the engine's limits allow.
             is_counted: Whether its unread input counts against `memory`; else its conversation counts it.
             is_early: Whether the request came before the drain began, so that the drain does not refuse it (G-104).
             plan: The result of `plan` for this step, if the caller has it already.
@@ -202,7 +202,7 @@ class Engine:
             let_go(invocation.error)
 
     def left(self, invocation: Invocation) -> None:
-        """Free the place of an invocation that `has_place`, because its user code has returned, or will never run."""
+        """Free the place of an invocation whose `has_place` is set: its user code has returned, or will never run."""
         with self.lock:
             if invocation.has_place:
                 invocation.has_place = False

@@ -1,7 +1,7 @@
 """`SharedFrame`: one frame that several conversations send, such as the watches of one variable.
 
-Each wire gets the same bytes. They are found as long as a wire has them to send: the wires own them, and
-`SharedFrames` only knows where they are. So nothing must be told when the last wire has sent them or is gone.
+Each wire gets the same bytes. The wires own the frame, and `SharedFrames` has only a weak reference to it. So the frame
+is freed without further calls once the last wire has sent it or is gone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SharedFrame:
 
 
 class SharedFrames:
-    """The frames that are being sent now, the newest of each key. All methods are called on one loop."""
+    """Finds the newest frame of each key as long as it is being sent. All methods are called on one loop."""
 
     __slots__ = ("_frames",)
 

@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 LONG_BYTES: Final = 256 * 1024
-"""A value with more bytes is written part by part, so that others have a turn between two parts."""
+"""A value with more bytes is written part by part, so that other calls can continue between two parts."""
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """Everything of a request but its body.
+    """An HTTP request without its body.
 
     Attributes:
         method: Upper case.
@@ -54,8 +54,8 @@ class BodyParts(msgspec.Struct, frozen=True):
 
     Attributes:
         parts: Its parts.
-        size: The bytes that are kept until the parts are made: the value, and the next part, which a thread makes
-            ahead.
+        size: How many bytes are kept until all parts are made: those of the value, and of the next part, which a thread
+            makes ahead.
     """
 
     parts: Iterator[bytes]
@@ -63,7 +63,7 @@ class BodyParts(msgspec.Struct, frozen=True):
 
 
 class LongMessage(msgspec.Struct, frozen=True):
-    """A long message of WebSocket.
+    """A long WebSocket message.
 
     Attributes:
         parts: Together they are the message; any of them may be long.

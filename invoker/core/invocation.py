@@ -49,7 +49,7 @@ class Awaits(enum.Enum):
 
 
 _PATIENCE_S: Final = {Awaits.OPTIONS: 1.0, Awaits.END: 0.01}
-"""Seconds to wait for inputs that may not come."""
+"""How many seconds to wait for an input that may never come."""
 
 
 class Invocation:
@@ -61,7 +61,7 @@ class Invocation:
         limit: The time limit of the invocation; None: it has none.
         has_place: Whether it takes one of its function's places; its driver frees the place by `Engine.left`.
         function: The function that runs.
-        context: The context that the function receives.
+        context: The `Context` that the function receives.
         awaits: What the opening of the body waits for.
         error: Why it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
@@ -170,10 +170,11 @@ class Invocation:
     def may_begin(self) -> bool:
         """Whether the body may be opened now; to be asked after each step until it is true, and not again.
 
-        An input of one value must have it, and so must an option that the caller announced. Where it sent no names,
-        each option may come until the first frame of another input; those that are missing then are closed (R-166). A
-        stream does not wait for them longer than a second. A body that is called with single values waits a moment for
-        the end of their inputs, so that a second value is still refused (R-168). Its driver sets `is_settled` then.
+        An input of one value needs that value first, and so does an option that the caller announced by its name. If
+        the caller sent no names, options may come until the first frame of another input; options that are missing then
+        are closed (R-166). A streaming function waits for options for a second at most. A body that is called with
+        single values waits a moment for the end of their inputs, so that a second value can be refused (R-168). The
+        driver sets `is_settled` when these waits are over.
         """
         if not self.function.awaits_values:
             return True
@@ -215,7 +216,7 @@ class Invocation:
 
     @property
     def got_nothing(self) -> bool:
-        """Whether a value is needed and every input ended without one, so that the body is not called."""
+        """Whether the body needs a value and every input ended without one, so that the body is not called."""
         if not self.function.awaits_values or (self.inputs and self.inputs[0].fed):
             return False
         needs_one = any(one.spec.single and not one.spec.is_option for one in self.inputs)

@@ -6,8 +6,8 @@ which may be long after its ending: a sync function that ignores its ending stil
 that the limit protects.
 
 Rates are counted in *windows*: a window remembers when each call of the last 60 seconds began. There is one for each
-function and party, and one for all calls of the process. A window without calls is forgotten, and when there are too
-many windows, so is the one that was used longest ago; so memory is bounded, whatever names parties choose.
+function and party, and one for all calls of the process. A window without calls is forgotten; when there are too many
+windows, the least recently used one is forgotten as well. So memory is bounded, whatever names parties choose.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _WINDOW_S: Final = 60.0
 
 
 class TimedOut(DeadlineExceeded):
-    """An invocation took longer than it may.
+    """An invocation has exceeded its time limit.
 
     Args:
-        timeout_s: How long it might take.
-        is_functions: Whether the function sets the limit by ``@function(timeout_s=...)``; otherwise the caller does.
+        timeout_s: How many seconds it was allowed to take.
+        is_functions: Whether the function set the limit by ``@function(timeout_s=...)``; otherwise the caller set it.
     """
 
     def __init__(self, timeout_s: float, *, is_functions: bool) -> None:
@@ -82,8 +82,6 @@ class TimeLimit:
         """End the invocation now, with another error.
 
         The thread that watches the time limit ends the invocation when it next looks at the limit.
-
-        The thread that watches the time limit does it when it next looks.
         """
         self._error = self._error or error
         self.ends_at = 0.0
@@ -105,7 +103,7 @@ def limit_of(bounds: Bounds | None, timeout_s: float | None) -> TimeLimit | None
 class Limiter:
     """Counts the calls of one process; the module's docstring explains the limits.
 
-    Only the holder of the engine's lock uses it.
+    All methods are called with the engine's lock held.
 
     Args:
         per_minute: Calls of all functions and parties that may begin within any 60 seconds; 0 means no limit.
@@ -152,7 +150,7 @@ class Limiter:
         return self._taken.get(name, 0)
 
     def _window(self, key: tuple[str, str], now: float) -> deque[float]:
-        """The calls of a party; forgets the windows that were used longest ago when there are too many."""
+        """The window of a party; the least recently used windows are forgotten when there are too many."""
         windows = self._windows
         while windows:
             oldest = next(iter(windows))

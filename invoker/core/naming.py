@@ -1,7 +1,7 @@
 """Binds the names that a peer gives to a function, its inputs and its outputs to the indexes of an `Open`.
 
 It is shared by the protocols in which a peer lists ports by name, each with the id of the stream that is connected to
-it. Each protocol decides what such a list may leave out, and how its errors are worded.
+it. Each protocol decides which ports a list may leave out, and how its errors are worded.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Names:
 
     Args:
         specs: Functions of the catalogue; each has its own name and its entrypoint.
-        configured: Further names, each with the name or entrypoint of a function; names of functions that are not in
-            the catalogue are dropped.
+        configured: Further names, each with the name or entrypoint of its function; names whose function is not in the
+            catalogue are dropped.
         tells: Whether peers may see any name (H-062).
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Who the peer of a conversation is: `Client` for the log, and two names of the metadata that no peer can set."""
+"""Who the peer of a conversation is: `Client` for the log, and two metadata names that no peer can set."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import msgspec
 from invoker.message import Headers
 
 PEER: Final = "x-invoker-peer"
-"""The address, as ``ipv4:192.0.2.1:50000``."""
+"""The metadata name of the peer's address, whose value is like ``ipv4:192.0.2.1:50000``."""
 
 IDENTITY: Final = "x-invoker-identity"
-"""The names of the certificate that the peer has proved to own; empty without one."""
+"""The metadata name of the names in the certificate that the peer has proved to own; no value without a certificate."""
 
 LEFT: Final = 499
-"""The status of a response that no client was there to take, as in the logs of nginx."""
+"""The HTTP status that is logged when the client left before the response, as nginx does."""
 
 ABNORMAL: Final = 1006
-"""The code of a WebSocket that ended without one (RFC 6455, 7.1.5)."""
+"""The close code that is logged for a WebSocket that ended without a close code (RFC 6455, 7.1.5)."""
 
 
 class Client(msgspec.Struct, gc=False):
     """A client that has called over HTTP, and the status that it got.
 
-    The wire and the line of the log share this object, because the status is known only later.
+    The transport and the log record share this object, because the status is known only later.
 
     Attributes:
         address: The address, as `peer_of` gives it.

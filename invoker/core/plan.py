@@ -1,13 +1,13 @@
-"""`Plan`: what negotiation decides about an invocation before it begins; `Plans` makes each once and keeps it.
+"""`Plan`: the result of negotiation, which is known before an invocation begins; `Plans` makes and caches plans.
 
-Theory. A plan depends on the function, and on what the caller says of names, media types and bound parameters: never on
-a payload, on metadata, or on time. So it is made for the first call of a kind, and all later ones share it; opening an
+Theory. A plan depends on the function, and on the names, media types and bound parameters of the call: never on a
+payload, on metadata, or on time. So it is made for the first call of a kind, and all later ones share it; opening an
 invocation of a known plan makes its streams and nothing else.
 
-Peers choose names and media types, so they choose keys; `Cache` bounds what these may take.
+Peers choose names and media types, and so the keys of the cache; `Cache` bounds the memory that these take.
 
 A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
-was loaded again is another key.
+was loaded again gets plans of its own.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from invoker.core.steps import Open, Terms
 from invoker.errors import ProtocolViolation
 
 MOST_PLANS: Final = 128
-"""In one generation."""
+"""The most plans of one generation of the cache."""
 
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""The most bytes of one generation, as `_size` estimates them; a plan that is larger than an eighth of it is not
-kept."""
+"""The most bytes of one generation, as `_size` estimates them; a plan of more than an eighth of this is not kept."""
 
 _PLAN_BYTES: Final = 8 * 1024
 _STREAM_BYTES: Final = 16 * 1024
@@ -57,7 +56,7 @@ class Plan:
         output_names: As the caller gave them; empty means unnamed.
         accepts: For each output, the media types that the caller accepts.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
-        bounds: What its invocations may take; None if nothing is to be counted or timed.
+        bounds: The limits of its invocations; None if nothing is to be counted or timed.
         is_unary: Whether a call that has a message for each input can run as a `UnaryInvocation`.
     """
 
@@ -78,11 +77,11 @@ class Plans(Cache[Hashable, Plan]):
     Args:
         registry: Codecs; each function sees them plus the media types that it declares itself.
         lock: Held while plans are kept or forgotten.
-        check_outputs: Whether values that are not what their function declares are refused.
+        check_outputs: Whether values of another type than their function declares are refused.
         is_bounded: Whether calls of all functions are counted.
 
     Attributes:
-        version: The version of the registry, when this was made.
+        version: The version of the registry when these plans were made.
     """
 
     def __init__(

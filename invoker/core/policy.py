@@ -8,8 +8,9 @@ from typing import Final
 from invoker.errors import DecodeError, InvocationError, ProtocolViolation, Status
 
 _UNKNOWN: Final = frozenset({"riff", "nested"})
-"""Protocols in which UNKNOWN is the status of what was sent wrongly: riff's clients know no other (R-069), and a
-function that calls another one wrongly is at fault itself (E-129). Everywhere else it is INVALID_ARGUMENT."""
+"""The protocols in which invalid input has the status UNKNOWN: riff's clients know no other status for it (R-069), and
+a function that calls another one with invalid input is at fault itself (E-129). In all other protocols the status is
+INVALID_ARGUMENT."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Problems: errors as RFC 9457 has them, for clients that ask for ``application/problem+json``.
+"""Problems: errors in the form of RFC 9457, for clients that ask for ``application/problem+json``.
 
 A client asks for them if it names the media type and ranks neither JSON nor text, the other forms of an error, above
 it. A wildcard does not name it.
@@ -96,7 +96,7 @@ def problem_response(problem: Mapping[str, str | int], headers: tuple[tuple[str,
 
 
 def only_read(head: RequestHead) -> Response:
-    """The answer to a method that would call a function, at a path that is not a function's (H-017)."""
+    """The refusal of a method that would call a function, at a path that only can be read (H-017)."""
     name = head.path.removeprefix("/")
     text = (
         f"Invoker: Method Not Allowed: {head.method!a}; GET reads {head.path!a}, which calls no function; "

@@ -41,15 +41,15 @@ class CallSession(Protocol):
 
     * its steps are `CallStep`: it does not fetch or subscribe, whose answers a loop brings, and joins no invocation of
       another conversation;
-    * it may ask the store before it has opened anything: the loop takes such a call over, and the thread waits for its
-      end, so from then on it may do whatever a session on the loop may;
+    * it may ask the store before it has opened anything: the loop takes such a call over and the thread waits for its
+      end, so from then on the session may give every step;
     * it opens one invocation at most, and closes once this has finished;
     * it gives a `Timer` only while no invocation runs;
     * ``receive`` changes nothing but attributes, so that a copy of it can judge frames before their turn.
 
-    Transports hold it to this by its type: where a call may get a thread of its own (`CallMethod`), a session of any
-    other kind does not pass the type check. All other sessions run on the loop: by a `Reactor`, or by a
-        `SessionReactor` if they fetch, or store what they receive.
+    Type checks enforce this: where a call may get a thread of its own (`CallMethod`), a session of any other type is
+    refused. All other sessions run on the loop: by a `Reactor`, or by a `SessionReactor` if they fetch, or store what
+    they receive.
     """
 
     def receive(self, frame: Any) -> Iterable[CallStep]:

@@ -1,4 +1,4 @@
-"""`MemoryStore`: the store of one process, pure: it knows no loop and no threads, and gets the time as an argument.
+"""`MemoryStore`: the store of one process. It is pure: it uses no loop and no threads, and its clock is an argument.
 
 It checks whether a space has expired whenever the space is named, and checks all of them each second, if one may be
 due. It remembers as many names of deleted spaces as there may be spaces, so that it can say why one is missing.
@@ -35,7 +35,7 @@ from invoker.core.store import (
 )
 
 OVERHEAD: Final = 256
-"""Bytes that an item is counted for beside its name and value."""
+"""Bytes that are counted for each item in addition to its name, text and value."""
 
 _SWEEP_S: Final = 1.0
 _NEVER: Final = 2**63
@@ -86,7 +86,7 @@ class MemoryStore:
         self._later = later
 
     def close(self) -> None:
-        """Look for expired spaces no longer; the memory is freed with the process."""
+        """Stop looking for expired spaces; the memory is freed with the process."""
         self._later = None
 
     def ask(self, subscriber: Subscriber, key: str, question: Question) -> None:
@@ -299,7 +299,7 @@ class _Claims:
 
 
 def weight(name: str, value: bytes, about: bytes) -> int:
-    """The bytes for which an item counts."""
+    """How many bytes are counted for an item."""
     return OVERHEAD + len(name) + len(value) + len(about)
 
 

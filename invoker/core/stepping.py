@@ -12,7 +12,7 @@ from invoker.core.steps import CallStep, Close, Emitted, Event, Finished, Send
 
 
 class StepSession:
-    """One invocation: a frame is a sequence of `CallStep`; `Send` carries each `Emitted`."""
+    """Runs one invocation: each frame is a sequence of `CallStep`, and each `Send` carries an `Emitted`."""
 
     def receive(self, frame: Sequence[CallStep]) -> Sequence[CallStep]:
         """Return the frame, which is a list of steps already."""

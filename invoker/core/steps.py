@@ -97,21 +97,21 @@ class Open(msgspec.Struct, frozen=True):
         accepts: One comma list of media ranges an output, or None: no preference for any output (``*/*``).
         input_names: As the peer sent them; empty means unnamed.
         output_names: As the peer sent them; empty means unnamed.
-        metadata: The metadata of the conversation, for the function's `Context`.
+        metadata: The metadata of the conversation, for the `Context` of the function.
         bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
             own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
         terms: How strictly media types and outputs are taken.
         unwanted: Indexes of outputs without a reader: their values are drained, neither encoded nor emitted.
-        configs: For the function's `Context`, as the session made them.
-        is_shared: The invocation is known by its id to all conversations of the process, which may `Join` it. If an
-            invocation of this id exists, this conversation becomes one more of its owners, and the rest of the step is
-            ignored. It ends with its last owner, and has no deadline.
+        configs: The configs of the function's `Context`, as the session made them.
+        is_shared: Whether all conversations of the process may `Join` the invocation by its id. If an invocation of
+            this id exists, this conversation becomes one more of its owners, and the rest of the step is ignored. It
+            ends with its last owner, and has no deadline.
         timeout_s: How long the invocation may take, if that is less than its function may; then it ends with
-            `TimedOut`, and the session gets `Finished` at once, even if the function does not leave.
-        party: The party against whose limit of calls in a minute it counts.
+            `TimedOut`, and the session gets `Finished` at once, even if the function does not return.
+        party: The caller's name for the limit of calls that each party may begin in a minute.
         scope: The scope that the function can reach by its context (`invoker.context.Scope`); None: the functions of
             the process.
-        caller: The context of the function that called this one; None: a peer did.
+        caller: The context of the function that called this one; None: a peer called it.
         protocol: The protocol of the peer, for the log, and for the status of its faults.
     """
 
@@ -137,7 +137,7 @@ class Join(msgspec.Struct, frozen=True):
     """Hold a shared invocation of another conversation, to feed it and to be notified of its ending.
 
     Only its owners get its messages, end its inputs and close its outputs. `Cancel` releases it, and so does the end of
-    this conversation. Answered by `Finished` where there is no such invocation.
+    this conversation. If there is no such invocation, the answer is `Finished`.
     """
 
     id: str
@@ -230,7 +230,7 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """Get the content behind a URI, at most ``most`` bytes; answered by `Fetched` with the same key."""
+    """Fetch at most ``most`` bytes of the content behind a URI; answered by `Fetched` with the same key."""
 
     key: str
     uri: str
@@ -313,7 +313,8 @@ class Elapsed(msgspec.Struct, frozen=True):
 
 Event: TypeAlias = Emitted | OutputEnded | Wants | Finished | Fetched | Elapsed | Answered | StoreChanged
 CallStep: TypeAlias = Open | Feed | EndInput | Cancel | CloseOutput | Send | Close | Timer | Ask
-"""What a session of one call may ask for. A plain thread does all but `Ask`: then the loop takes the call over."""
+"""The steps that a session of one call may give. A plain thread performs all of them but `Ask`, for which the loop
+takes the call over."""
 Step: TypeAlias = CallStep | Join | Fetch | Await | Subscribe
 
 lead_names(__name__)

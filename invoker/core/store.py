@@ -51,11 +51,11 @@ PRESENT = -1
 
 _NEWS = 1024
 _NEWS_BYTES = 16 * 1024 * 1024
-"""Changes that wait, and their bytes, beyond which only the last one of each item is kept."""
+"""How many changes may wait, and how many bytes; when there are more, only the last change of each item is kept."""
 
 
 class Create(msgspec.Struct, frozen=True):
-    """Make a space unless it exists; answered by `Space`, whose ``about`` is that with which it was made."""
+    """Make a space unless it exists; answered by `Space`, whose ``about`` is the text given when it was made."""
 
     space: str
     ttl_s: float
@@ -121,7 +121,11 @@ Question: TypeAlias = Create | Look | Hold | Drop | Get | Scan | Put
 
 
 class Space(msgspec.Struct, frozen=True):
-    """A space: when it was made and last used, in nanoseconds of the epoch; how much is in it, and how many hold it."""
+    """The state of a space.
+
+    ``created_ns`` and ``used_ns`` are in nanoseconds since the epoch, ``size`` is in bytes, and ``holds`` is the number
+    of conversations that hold the space.
+    """
 
     name: str
     about: bytes
@@ -154,7 +158,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Reason(enum.Enum):
-    """Why a question is refused, or a space is gone."""
+    """Why a question is refused, or why a space has ended."""
 
     UNKNOWN = "there is no such space"
     EXPIRED = "the space was not used for too long"
@@ -170,7 +174,7 @@ class Reason(enum.Enum):
 class Refused(msgspec.Struct, frozen=True):
     """The answer to a question that cannot be fulfilled, and the last news of a space.
 
-    ``count`` says how many are too many.
+    ``count`` is how many spaces, items, bytes or holders there are now, for the reasons that concern a number.
     """
 
     reason: Reason
@@ -226,10 +230,10 @@ class News:
     A subscriber that takes too slowly gets the last change of each item only; that an item was deleted is never lost.
 
     Args:
-        space: Its name.
+        space: The name of the space.
         names: Items of interest; None: all. If empty, only the end of the space is reported.
         has_initial: Whether the existing items come first.
-        told: Called when a change is added while none waits.
+        told: Called when a change is added and no other change waits.
     """
 
     __slots__ = ("_changes", "_is_over", "_mark", "_size", "_told", "has_initial", "names", "space")

@@ -1,4 +1,4 @@
-"""`Timers`: actions and when they are due, on an injected clock. One timer of the owner runs them all, by `run`."""
+"""`Timers`: actions that are due at certain times of an injected clock; the owner's one timer calls `run`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 
 
 class Timer:
-    """A function that is called once, unless the timer is cancelled before."""
+    """A function that is called once at its time, unless the timer is cancelled before."""
 
     __slots__ = ("_action", "_timers", "at")
 
@@ -74,7 +74,7 @@ class Timers:
     def forget(self) -> None:
         """Count a cancelled timer.
 
-        They are removed when they are half of all timers, so that the number of active ones bounds the memory.
+        Cancelled timers are removed when they are half of all timers, so the number of active timers bounds the memory.
         """
         self._cancelled += 1
         if 2 * self._cancelled > max(64, len(self._heap)):

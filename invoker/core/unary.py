@@ -93,14 +93,14 @@ class UnaryInvocation(Invocation):
 
     Args:
         plan: The plan of the call, which is of this kind (`Plan.is_unary`).
-        key: The session's key for it.
+        key: The session's key for the invocation.
         context: The context of the invocation.
         limits: The limits of the process; shown at `/invocations`, but not applied, since nothing is unread.
         policy: Decides how errors are shown.
-        messages: One message of each input.
+        messages: One message for each input.
 
     Attributes:
-        plan: Its plan.
+        plan: The plan of the call.
         end: Ends it from any thread; None: it has ended, or has not begun.
     """
 
@@ -146,7 +146,7 @@ class UnaryInvocation(Invocation):
         self.started_s = time.monotonic()
 
     def decoders(self, messages: list[Message[bytes]]) -> list[Decode]:
-        """The decoders of the messages; the first decoder of a kind takes a while to be made.
+        """The decoders of the messages; a decoder takes a while to be made, but only for its first message.
 
         Raises:
             UnsupportedMediaType: No codec decodes the media type of a message.
@@ -160,7 +160,7 @@ class UnaryInvocation(Invocation):
         """Do nothing: all inputs have ended."""
 
     def encode(self, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Serialise the value that the function gave; as `Invocation.encode`."""
+        """Serialise the value that the function gave; see `Invocation.encode`."""
         if self._outputs is not None or type(value) is Output:
             return super().encode(index, value)
         return index, self.plan.outputs[index].encode(value)  # type: ignore[union-attr]  # it is read, see `Plan`
@@ -198,7 +198,7 @@ class UnaryInvocation(Invocation):
 
     @property
     def budget(self) -> Budget:  # type: ignore[override]
-        """A budget that counts nothing, since nothing is unread."""
+        """A new budget with a count of zero, since no input is unread."""
         return Budget(self._limits)
 
     @property

@@ -2,11 +2,12 @@
 
 Theory. A host session is a space of the store; each variable is an item of it. The item's value is a serialised
 ``google.protobuf.Any``, just as it was written; `About`, the rest of the data of a variable, is stored beside the
-value. So news of the store are updates of variables as they are, and one question reads or writes a variable.
+value. So a change that the store reports is the update of a variable, without conversion, and one question reads or
+writes a variable.
 
 Each function here is a *talk* with the store: a generator that yields a question, is sent the answer, and returns the
 result. The sessions of the bridge and the functions' contexts carry the questions in their own ways. The name of the
-space may be `OWN` where the receiver of the question knows the space.
+space may be `OWN` if the code that receives the question knows the space.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PREFIX: Final = "var/"
 
 _NAME_BYTES: Final = 256
 _PAGE: Final = 200
-"""Variables that are read at once; each comes with its value."""
+"""How many variables are read by one question; each comes with its value."""
 
 _GONE: Final = {Reason.EXPIRED: "expired", Reason.DROPPED: "cleaned"}
 
@@ -41,7 +42,7 @@ class About(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
     Attributes:
         by: Its maker: elixir or python.
-        tags: Texts that the writer has chosen.
+        tags: Keys and values that the writer has chosen.
     """
 
     by: str = "elixir"
@@ -142,7 +143,7 @@ def _found(item: Item) -> Variable:
 
 
 def _answered(answer: Any, *, missing: str = "") -> Any:
-    """The answer of the store, unless it is `Refused`.
+    """Return the answer of the store, unless it is `Refused`.
 
     Raises:
         VariableError: The store has refused.

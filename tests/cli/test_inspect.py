@@ -149,7 +149,7 @@ def test_a_catalogue_shows_every_function(inspect: Inspect) -> None:
     assert code == 0
     for text in (
         "style        request/reply: called once an item; async, on the event loop",
-        "streaming: called once an invocation; sync, in the thread that reads a short HTTP request; else in one of ",
+        "streaming: called once an invocation; sync, in the thread that reads a short HTTP request; otherwise in ",
         "concurrency  4 calls of an invocation may overlap; results keep their order",
         "warning      ",
         "'time.sleep(...)' blocks the event loop",
