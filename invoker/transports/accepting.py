@@ -1,10 +1,10 @@
 """`Acceptor`: accepts the connections of a listening socket, also when the process has no file descriptors left.
 
-asyncio's own server tries again at once, logs each try, and accepts no connection until a second has passed. Here a few
+asyncio's own server would then retry at once, log each failure, and pause accepting for a second. Here a few
 descriptors are kept in reserve. When all others are taken, a new connection gets one of the reserve, and the connection
-that has been without a request for longest is ended to make room for the next. So a probe is still answered, and the
-log has one line a minute. If no connection can be ended, or only new ones, accepting pauses for a moment, and new
-connections wait in the backlog of the kernel.
+that has been idle for longest is ended to make room for the next. So a probe is still answered, and the log has one
+line a minute. If there is no idle connection, or only new ones, accepting pauses for a moment, and new connections wait
+in the backlog of the kernel.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Acceptor:
         protocol: Makes the object that serves one connection.
         transport: The name of the transport, for the log.
         tls: None serves plain text.
-        evict: Ends a connection without a request; returns whether there was one.
-        take: Serves a connection without TLS instead of a ``protocol``; None: no memory is counted.
+        evict: Ends an idle connection, one without a request; returns whether there was one.
+        take: Serves a connection without TLS itself, in place of an object made by ``protocol``; None: it is not used.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Acceptor:
         self._retry = self._loop.call_later(_RETRY_S, self._resume)
 
     def _accept(self) -> None:
-        """Accept the connections that wait; the loop calls this again as long as there are any."""
+        """Accept some of the waiting connections; the loop calls this again as long as any wait."""
         self._refill()
         for _ in range(_AT_ONCE):
             try:

@@ -1,8 +1,8 @@
-"""Sockets that transports listen on, TCP and Unix ones, bound in the same way for each of them.
+"""Binds the TCP and Unix sockets on which transports listen.
 
 A Unix socket is a file. An existing socket without a listener is replaced; a socket that is served, and any other file
-of that name, is left alone. Permissions are set before anybody can connect. The file is removed with its transport,
-unless another socket has its name by then.
+of that name, is left alone. Permissions are set before anybody can connect. The file is removed when its transport
+stops, unless the name belongs to another socket by then.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _MANY_FILES: Final = 65_536
 
 _ADDRESS_SPACE: Final = 1024 * 2**20
 _THREAD_SPACE: Final = 64 * 2**20
-"""Bytes of addresses that a serving process reserves at least, and more for each core, since gRPC starts threads."""
+"""The least bytes of address space that a serving process reserves, and the bytes more for each core, since gRPC starts
+threads."""
 
 _ALIVE: Final = (("TCP_KEEPIDLE", 20), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
-"""A peer that is silent for 20 s is asked four times; if it does not answer, the connection ends after 80 s."""
+"""A peer that is silent for 20 s is probed four times; if it does not answer, the connection ends after 80 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Purpose:
     Attributes:
         transport: The transport that listens on it.
         setting: The setting for another port or path.
-        host_knob: The setting for another host.
+        host_setting: The setting for another host.
     """
 
     transport: str
@@ -59,7 +60,7 @@ _GRPC = Purpose("gRPC", "GRPC_PORT", "INVOKER_HOST")
 
 
 def no_grpc(address: str) -> StartupError:
-    """Find out why gRPC cannot listen at ``host:port``, since grpcio does not say: the address, or the port."""
+    """Find out whether address or port is the reason why gRPC cannot listen, which grpcio does not report."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         family, kind, protocol, _, free = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
@@ -77,7 +78,7 @@ def open_files() -> int:
 
 
 def raise_open_files() -> None:
-    """Raise the limit of open files as far as it may be.
+    """Raise the limit of open files as far as the system allows.
 
     The usual limit of 1,024 exists for a system call (select) that no loop here uses any more. A process without free
     descriptors can accept no connection, at any transport.
@@ -93,7 +94,7 @@ def check_address_space() -> None:
     """Refuse a limit of the address space that leaves no room for threads; gRPC's core would wait for threads for ever.
 
     Raises:
-        StartupError: The limit is so low.
+        StartupError: The limit is too low.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     wanted = _ADDRESS_SPACE + (os.cpu_count() or 1) * _THREAD_SPACE
@@ -106,7 +107,7 @@ def check_address_space() -> None:
 
 
 def bind_tcp(host: str, port: int, purpose: Purpose, *, share_port: bool = False) -> socket.socket:
-    """A socket that listens, so that a port taken by another listener shows at once.
+    """Bind a listening socket; a port that another socket listens on is noticed at once.
 
     Args:
         host: Name or address; of several addresses the first one is taken. Brackets around IPv6 ones may stay.
@@ -124,8 +125,6 @@ def bind_each(host: str, port: int, purpose: Purpose, *, share_port: bool = Fals
     """Bind a socket to each address of a name, as gRPC does: localhost may also have an address of IPv6.
 
     An address that this system does not have is skipped, unless it is the first one. Otherwise as `bind_tcp`.
-
-    An address that this system does not have is skipped, unless it is the first one.
     """
     first, *others = _addresses(host, port, purpose)
     made = [_bound(first, f"{host}:{port}", purpose, share_port=share_port)]
@@ -189,7 +188,7 @@ def reset(sock: socket.socket) -> None:
 
 
 def ask_whether_alive(sock: socket.socket) -> None:
-    """Have the system ask the peer of an idle TCP connection for a sign of life; a dead one is noticed after 80 s."""
+    """Turn TCP keepalive on for a connection, so that a dead peer is noticed after 80 s."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _ALIVE:
         if hasattr(socket, name):  # not every system has this option; without it this takes two hours
@@ -242,7 +241,7 @@ def _unlink_stale(path: str) -> None:
     """Remove a socket that has no listener any more.
 
     Raises:
-        OSError: A process listens on it, or this cannot be found out.
+        OSError: A process listens on it, or whether one does cannot be found out.
     """
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):

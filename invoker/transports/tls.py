@@ -1,4 +1,4 @@
-"""Certificates for both transports, checked before a port opens."""
+"""Certificates for the gRPC and HTTP transports, checked before a port is opened."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _bytes(setting: str, path: str) -> bytes:
 
 
 class _NeedsPassphrase(ssl.SSLError):
-    """The private key has a passphrase, for which a server cannot ask."""
+    """The private key has a passphrase, which a server cannot ask for."""
 
     reason = "the private key has a passphrase; give one without"
 

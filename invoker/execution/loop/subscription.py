@@ -45,7 +45,7 @@ class StoreSubscription:
 
     Args:
         driver: Has the store.
-        seated: The conversation.
+        subscribed: The conversation.
     """
 
     def __init__(self, driver: Driver, subscribed: Subscribed) -> None:

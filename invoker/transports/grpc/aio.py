@@ -89,7 +89,7 @@ class AioTransport:
         return port
 
     async def start(self) -> None:
-        """Begin to answer calls on the sockets that were opened before."""
+        """Begin to answer calls on the sockets that `bind` has opened."""
         await self.server.start()
 
     async def stop(self, grace_s: float) -> None:
@@ -98,10 +98,10 @@ class AioTransport:
 
     async def _serve(self, method: Method, _: object, context: _Context) -> None:
         remaining = context.time_remaining()
-        deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs forget that there may be none
+        deadline = None if remaining is None else time.monotonic() + remaining  # type: ignore[redundant-expr]  # the stubs miss that it may be None
         try:
             error = await self._run(method, context, deadline)
-        except Exception:  # a fault of a session or driver; its text must not reach the peer (R-117)
+        except Exception:  # a bug in a session or driver; the peer must not see its text (R-117)
             log.exception("a call failed inside the invoker")
             error = InternalError()
         if error is not None:

@@ -1,8 +1,8 @@
-"""`AioCall`: one grpc.aio call as the wire of a conversation; a task reads, and writing takes none.
+"""`AioCall`: one grpc.aio call as the wire of a conversation; a task reads, and writing needs no task.
 
-As in `transports.grpc.loopcall`, a caller that writes more than the peer takes waits for room; if frames may be joined,
-those of one turn of the loop are sent in one message. Otherwise a frame that need not wait is being sent when `write`
-returns: to wake a task for it would cost as much as the write.
+As in `transports.grpc.loopcall`, code that writes more than the peer takes waits for room; if frames may be joined, the
+frames of one turn of the loop are sent in one message. Otherwise `write` begins to send a frame at once if it can:
+waking a task to send it would cost as much as sending.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class AioCall:
     """One call.
 
     Args:
-        context: The context as grpc.aio gives it.
-        settle_s: Wait between the end of the request stream and the half-close, of a listener that settles: a cancel, a
-            lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
-        joins: Whether frames may be joined to one message.
+        context: The context that grpc.aio passes to the handler.
+        settle_s: Seconds between the end of the request stream and the half-close, for a listener that `settles`: a
+            cancel, a lost connection, a passed deadline and an oversize frame look like an end at first (R-109, E-010).
+        joins: Whether several frames may be joined into one message.
         most_bytes: A message with more bytes ends the call (R-121).
         memory: Counts large frames that the peer has not taken.
         headers: Headers that every response has.
@@ -40,10 +40,10 @@ class AioCall:
     Attributes:
         headers: The headers of the response.
         is_gone: Whether the peer will get nothing any more.
-        over: Called once only the status remains to be sent.
+        over: Called when only the status remains to be sent.
     """
 
-    # A write runs by itself: each of its steps is a callback of the future that the step before it awaits.
+    # A write needs no task: each of its steps is a callback of the future that the previous step awaits.
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class AioCall:
         listener.arrived(None)
 
     def _refuse(self, listener: Listener, error: InvocationError) -> None:
-        """End the call from this side, whatever its invocation does; the listener sees a cancel by the peer."""
+        """End the call with an error, whatever its invocation does; for the listener the peer is gone."""
         if not self._closed.done():
             self._closed.set_result(error)
         self._leave()
@@ -191,8 +191,8 @@ class AioCall:
     def _is_busy(self) -> bool:
         """Whether a write is under way or due.
 
-        Even if no other frame will be sent, the call must not end before a running write: until that has succeeded,
-            grpc.aio takes the headers for unsent, sends them again with the status, fails, and sends no status.
+        Even if no other frame will be sent, the call must not end before a running write: until that write has
+        succeeded, grpc.aio treats the headers as unsent, sends them again with the status, fails, and sends no status.
         """
         return self._writing is not None or (not self.is_gone and (bool(self._outbox) or self._headers_due))
 
@@ -240,7 +240,7 @@ class AioCall:
             if not self._closed.done():
                 self._closed.set_exception(error)
         else:
-            future._asyncio_future_blocking = False  # noqa: SLF001 - so a task says that it waits for a future
+            future._asyncio_future_blocking = False  # noqa: SLF001 - as asyncio's own task does when it awaits a future
             future.add_done_callback(self._go_on)
 
     def _go_on(self, _: object) -> None:
@@ -249,11 +249,12 @@ class AioCall:
             self._advance()
 
     def _count(self, size: int) -> bool:
-        """Count a large frame until the call is done, the only end that grpc.aio reports.
+        """Count a large frame until the call is done, since grpc.aio does not report when the peer has taken it.
 
         Returns whether it may be sent.
 
-        grpc.aio ends no call whose message it has taken, so a frame that does not fit ends its own call before that.
+        A call cannot be ended while grpc.aio sends its message, so a frame that exceeds the memory ends its own call
+        before it is sent.
         """
         if (unread := self._unread) is None:
             unread = self._unread = Unread(self._memory)

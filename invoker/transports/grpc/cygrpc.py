@@ -1,4 +1,4 @@
-"""The fence around grpcio's private layer: every private name that the fast transport uses is listed here, and probed.
+"""Lists and probes every private name of grpcio that the fast transport uses; no other module imports them.
 
 grpcio's own sync server uses the same layer, so the layer seldom changes, but without any guarantee. `unusable` looks
 for the symbols and makes one call through them. If anything is not as expected, it gives the reason as a sentence and
@@ -65,7 +65,7 @@ def unusable() -> str:
         return f"its private layer lacks {', '.join(missing)}"
     try:
         return _probe()
-    except Exception as error:  # noqa: BLE001 - whatever a new release does here, the public transport serves
+    except Exception as error:  # noqa: BLE001 - whatever a new release raises here, the public transport is used
         return f"its private layer raised {type(error).__name__}: {error}"
 
 

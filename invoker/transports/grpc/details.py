@@ -7,13 +7,13 @@ from urllib.parse import quote
 from invoker.errors import InvocationError, LimitExceeded
 
 DETAIL_BYTES = 4096
-"""What a status text may take after percent-encoding (R-118)."""
+"""The most bytes of a status text after percent-encoding (R-118)."""
 
 _SAFE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
 
 def status_of(error: InvocationError | None) -> tuple[int, str]:
-    """The code and the text of an ending; None is OK."""
+    """The status code and the text of an ending; an ``error`` of None is OK."""
     return (0, "") if error is None else (int(error.status), str(error))
 
 
@@ -27,7 +27,7 @@ def clip(detail: str, limit_bytes: int = DETAIL_BYTES) -> str:
 
     Lone surrogates, which cannot be encoded, are replaced by their escapes.
     """
-    text = detail[: limit_bytes + 1].encode("utf-8", "backslashreplace").decode()  # it may have come from the peer
+    text = detail[: limit_bytes + 1].encode("utf-8", "backslashreplace").decode()  # it may be the peer's text
     if len(text) * 12 <= limit_bytes or len(quote(text, safe=_SAFE)) <= limit_bytes:
         return text
     room, kept = limit_bytes - 9, 0  # 9: the ellipsis

@@ -1,4 +1,4 @@
-"""The fast transport: calls on grpcio's own completion queues, without a hop for each message.
+"""The fast transport: calls on grpcio's own completion queues, without a switch of threads for each message.
 
 **In threads.** When every function is sync, each call of one invocation (riff) gets a completion queue and a thread of
 its own (`ThreadCall`, `DirectConversation`). A few threads of the pool *lead*: each waits on the server's queue, serves
@@ -8,8 +8,7 @@ code for a beat of the sweeper; while calls are short, handing over would cost m
 invocations share one more queue (`_side`), on which nothing waits before the first session begins.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself
-(`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool, a hop away from
-its call.
+(`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool.
 
 ADR 0006 lists the private parts of grpcio that this uses.
 """
@@ -62,12 +61,12 @@ from invoker.transports.sockets import no_grpc
 log = logging.getLogger(__name__)
 
 _AHEAD = 16
-"""Calls of a method that may arrive before the acceptor has looked."""
+"""How many calls of a method may arrive before a thread accepts the first of them."""
 
 _MOST_STATS = 64
 
 _CUT_S = 1.0
-"""Seconds that calls which were cut have at least until they are gone."""
+"""The least seconds that cut calls get to end."""
 
 _OTHER, _SHUTDOWN = object(), object()
 _NEVER_S = 1e12  # a deadline later than this counts as no deadline
@@ -83,7 +82,7 @@ class FastTransport:
         settings: Limits and times.
 
     Attributes:
-        server: Where servicers are added.
+        server: Takes generated servicers, as a ``grpc.aio.Server`` does.
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class FastTransport:
                 self._call_loop(tag, event)
             else:  # the queue has been shut down
                 return
-            del event, tag  # a call that a variable keeps alive keeps the server from its shutdown
+            del event, tag  # the server cannot shut down while a variable keeps a call alive
 
     def _call_loop(self, callback: Any, *args: Any) -> None:
         assert self._loop is not None
@@ -225,7 +224,7 @@ class FastTransport:
             self._loop.call_soon_threadsafe(callback, *args)
 
     def _request(self, method: CallMethod) -> None:
-        """Ask for one more call, with a queue of its own."""
+        """Request one more call from grpcio, with a completion queue of its own."""
         if self._is_stopping:
             return
         queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
@@ -324,7 +323,7 @@ class FastTransport:
         return self._queue_poller
 
     def _request_on_loop(self, method: Method) -> None:
-        """Ask for one more call whose events the loop gets."""
+        """Request one more call from grpcio, whose events go to the loop."""
         if self._is_stopping:
             return
         self._server.request_registered_call(self._side, self._queue, method.path, self._accepts[method.path])
@@ -357,10 +356,7 @@ class FastTransport:
             call.open(method.reactor(session, call, self.driver, _closing(call), deadline=_deadline(event)))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float, ResponseHeaders]:
-        """The text metadata of a call, how long its half-close has to settle, and the headers of its response.
-
-        All are kept for the next call.
-        """
+        """The text metadata of a call, the settle time of its half-close, and the headers of its response."""
         known, metadata, settle_s, headers = self._last_metadata
         if pairs != known:
             metadata = metadata_of(pairs)
@@ -371,7 +367,7 @@ class FastTransport:
 
 
 class _Accept:
-    """The tag of a request for one more call."""
+    """The tag of a request to grpcio for one more call."""
 
     __slots__ = ("method", "queue")
 

@@ -26,7 +26,7 @@ class JoiningCall(LoopCall):
         most_bytes: As `LoopCall`.
 
     Attributes:
-        over: Called once when almost nothing remains to be sent before the status, or the peer is gone.
+        over: Called once, when almost nothing remains to be sent before the status, or when the peer is gone.
     """
 
     __slots__ = ("_outbox", "over")

@@ -24,11 +24,11 @@ from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 
 _ROOM = 2
-"""Frames that may wait: the one that is being sent, and the one behind it."""
+"""How many frames may wait: the one that is being sent, and the next one."""
 
 
 LITTLE_BYTES = 64 * 1024
-"""A last message of at most this size is sent in one operation with the status; nobody waits until the peer took it."""
+"""A last message of at most this many bytes is sent in one operation with the status, without waiting for the peer."""
 
 
 class Listener(Protocol):
@@ -36,7 +36,7 @@ class Listener(Protocol):
 
     @property
     def settles(self) -> bool:
-        """Whether an end of the input must not be mistaken for a cancel, so it has to settle (R-109)."""
+        """Whether an end of the input has to settle, because it must be told apart from a cancel (R-109)."""
 
     def arrived(self, frame: bytes | None) -> bool:
         """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
@@ -46,7 +46,7 @@ class Listener(Protocol):
 
 
 class _Nobody:
-    """Replaces the listener of a call that is over, and drops what still comes."""
+    """Replaces the listener of a call that is over, and drops frames that still come."""
 
     settles = False
 
@@ -192,7 +192,7 @@ class LoopCall:
         self._is_finished = True
         self._status = (code, detail, trailers)
         if self.is_gone:
-            self._drop()  # now, since a transport that stops flushes nothing any more
+            self._drop()  # at once, since a transport that stops flushes no more frames
         if self._sending or (self._out and len(self._out[0]) > LITTLE_BYTES):
             self._advance()
         else:
@@ -330,7 +330,7 @@ class LoopCall:
             self.ask()
 
     def _may_be_large(self, frame: bytes) -> bool:
-        """Whether a frame has an allowed size; otherwise the call is ended."""
+        """Whether the size of a large frame is allowed; otherwise the call is ended."""
         self._receive = cygrpc.ReceiveMessageOperation(NO_FLAGS)  # the old operation keeps its frame
         if len(frame) <= self._most_bytes:
             return True

@@ -1,9 +1,9 @@
 """The methods that a gRPC transport serves: a table of bidirectional methods, and how each begins a conversation.
 
-Their messages are serialised. A transport depends on nothing else of the protocols. `CallMethod` is for protocols of
-one invocation a call, which every transport runs in the way that suits it best. The others always run on the loop:
-`LoopMethod` is for calls that ask the store, or open any number of invocations; `SessionMethod` is for sessions that
-store what they receive.
+Their messages are serialised. A transport depends on nothing else of the protocols. `CallMethod` is for calls of one
+invocation each, which every transport runs in the way that suits it best. Calls of other methods always run on the
+loop: `LoopMethod` is for calls that ask the store, or open any number of invocations; `SessionMethod` is for sessions
+that store what they receive.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class CallWire(SessionWire, Protocol):
 
 
 Begin: TypeAlias = Callable[[CallWire, Headers, OnClose, float | None], Listener]
-"""Begin a conversation: its wire, the call's metadata, who hears of its end, its deadline (monotonic) or None."""
+"""Begins a conversation, from its wire, the call's metadata, a callback for its ending, and its deadline (monotonic) or
+None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class CallMethod:
         service: Full name.
         name: The name of the method.
         session: Makes the session of one call from the call's metadata.
-        kind: Gives the kind of a call from its metadata; clients tend to send calls of one kind in the same way.
-        knows_peer: Whether the caller is added to the metadata; see `invoker.core.peers`.
+        kind: Maps the metadata of a call to a key; clients tend to send calls with the same key in the same way.
+        knows_peer: Whether the peer's address and identities are added to the metadata; see `invoker.core.peers`.
         max_message_bytes: The largest message that the session accepts, which it checks itself; 0: the limit in the
             transport's settings applies.
         takes_one: Whether the peer sends only one frame; then the transport does not wait for the half-close.
@@ -79,9 +80,9 @@ class LoopMethod:
         name: The name of the method.
         session: Makes the session of one call from the call's metadata.
         reactor: Runs the session.
-        knows_peer: As of a `CallMethod`.
-        max_message_bytes: As of a `CallMethod`.
-        takes_one: As of a `CallMethod`.
+        knows_peer: As for a `CallMethod`.
+        max_message_bytes: As for a `CallMethod`.
+        takes_one: As for a `CallMethod`.
         path: As of a `CallMethod`.
     """
 

@@ -1,4 +1,4 @@
-"""`Operations`: what may be posted on one call, and what its events mean; the base of `ThreadCall`.
+"""`Operations`: posts the operations of one call and handles their events; the base of `ThreadCall`.
 
 Flags show the running operations, because a call allows one receive and one send at a time. Operations are posted with
 the lock held, because the thread of the call is not the only one that posts. The thread that takes an event off the
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 # Tags of events; compared by identity.
 CLOSE, READ, SENT, _OTHER = object(), object(), object(), object()
 
-_HEADERS = b"headers"  # what `held` gives while only the response headers wait
+_HEADERS = b"headers"  # the value of `held` while only the response headers wait
 
 DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 
@@ -40,7 +40,7 @@ class Operations:
         is_ended: Whether the peer has half-closed.
         is_gone: Whether the peer cancelled, its deadline passed, or the connection broke.
         headers: The headers of the response.
-        settles: Whether the function would see a difference between an end of its input and a cancel.
+        settles: Whether the half-close has to settle, because the function acts on an end of its input.
         settle_s: How long the peer may take to turn a half-close into a cancel (R-109); 0 for a peer that never does.
         memory: Counts large frames that the peer has not taken; set before the first one.
         unread: Counts large frames that are being sent; None: there was no large frame.
@@ -64,7 +64,7 @@ class Operations:
         self.settles = True
         self.settle_s = 0.0
         self.unread: Unread | None = None
-        self._until: float | None = None  # when the half-close will have settled, on the clock of time.monotonic
+        self._until: float | None = None  # when the half-close has settled, on the clock of time.monotonic
         self._call = call
         self._poll = queue.poll
         self._post = call.start_server_batch
@@ -73,7 +73,7 @@ class Operations:
         self._held: bytes | None = None
         self._polling = self._reading = self._sending = False
         self._headers_due = self._is_accepted = self._is_empty = self._is_finished = False
-        self._is_headed = False  # whether the headers have left
+        self._is_headed = False  # whether the headers are sent
         self._pending = 0
 
     def allow(self, most_bytes: int) -> None:
@@ -110,7 +110,7 @@ class Operations:
     def flush(self) -> None:
         """Send the held frames, and the headers."""
         if self._sending:
-            self.glance()  # the operation before it may be done, but unnoticed
+            self.glance()  # the previous operation may be done without being noticed
         if self._held is not None:
             if not self._sending and not self.is_gone:
                 self._send(self._held, NO_FLAGS)
@@ -150,7 +150,7 @@ class Operations:
 
     @property
     def is_idle(self) -> bool:
-        """Whether its thread waits for the peer."""
+        """Whether the thread of the call waits for the peer."""
         return self._polling
 
     @property
@@ -176,7 +176,7 @@ class Operations:
         self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)
 
     def _count_unlocked(self, frame: bytes) -> bool:
-        """As `_count`, with the lock held, which is released meanwhile; returns whether the frame can still be sent."""
+        """Do as `_count`, releasing the held lock meanwhile; returns whether the frame can still be sent."""
         self._sending = True  # so that no other thread sends
         self.lock.release()
         try:

@@ -1,4 +1,4 @@
-"""`Outbox`: frames of a session that wait to be sent, joined to few messages; `Singles`: frames that may not be joined.
+"""`Outbox`: joins waiting frames of a session into few messages; `Singles`: waiting frames that must not be joined.
 
 Serialised messages whose fields are all repeated may be joined by putting their bytes one after the other. So all
 waiting frames are sent as one message, however many and small they are.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import deque
 
 JOINED_BYTES = 1024 * 1024
-"""Largest message that is made from several frames; a longer frame is a message of its own."""
+"""The most bytes of a message that is made of several frames; a longer frame is a message of its own."""
 
 ROOM_BYTES = 256 * 1024
-"""Bytes that may wait; a caller that writes more waits until fewer do (E-110)."""
+"""How many bytes may wait; code that writes more has to wait until fewer bytes do (E-110)."""
 
 
 class Outbox:
-    """Frames in order.
+    """A queue of frames that may be joined.
 
     Attributes:
         size: Bytes that wait.

@@ -5,8 +5,8 @@ costs a microsecond. Only while it sleeps does it *lend* the queue to a thread t
 thread takes one event, wakes the loop through an eventfd, and parks until the queue is lent again. Under load the loop
 never sleeps, so no thread is woken for a message.
 
-On a loop of another kind (uvloop, or one that a program brought along) the thread always keeps the queue and gives the
-loop each event that it took. This is slower and otherwise the same.
+On a loop of another class (uvloop, or the loop of an embedding program) the thread always keeps the queue and passes
+each event to the loop. This is slower, but behaves in the same way.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ _DONE = cygrpc.CompletionType.operation_complete if cygrpc is not None else None
 _SHUTDOWN = cygrpc.CompletionType.queue_shutdown if cygrpc is not None else None
 
 _SKIPS = 8
-"""After an empty look at the queue, the loop does not look again for this many turns while it has other work."""
+"""After the loop has found the queue empty, it skips the queue for this many turns while it has other work."""
 
 _BEGINNING_S = 0.005
-"""How long bodies may begin in one turn; each runs until it first waits."""
+"""Seconds for which new bodies are begun in one turn; each runs until it first waits."""
 
 _MOST = 512
-"""At most this many events are handled in one turn, so that tasks and sockets get their turns, too."""
+"""The most events that are handled in one turn, so that tasks and sockets are served in between."""
 
 _DISPATCHING_S = 0.005
-"""How long events are handled in one turn: a frame of a megabyte takes a thousand times as long as most do."""
+"""Seconds for which events are handled in one turn: a frame of a megabyte takes a thousand times as long as a usual
+one."""
 
 
 class QueuePollingLoop(asyncio.SelectorEventLoop):
@@ -60,7 +61,7 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
         # Run the step of the new task at once, which was just appended to this queue.
         self._ready.pop()._run()  # type: ignore[attr-defined]  # noqa: SLF001
 
-    def create_task(  # type: ignore[override]  # it gives what the task factory of any other loop gives
+    def create_task(  # type: ignore[override]  # it returns the class of task that the factory of other loops returns
         self, coro: Any, *, name: str | None = None, context: Any = None, **more: Any
     ) -> OwnTask:
         """Make a task as any loop does whose factory is `own_task`, but without calling the factory."""
@@ -71,7 +72,7 @@ class QueuePollingLoop(asyncio.SelectorEventLoop):
         return task
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Schedule a callback as any loop does, in half of the time.
+        """Schedule a callback as any loop does, but in half the time.
 
         This is called for each frame that a task awaits.
         """
@@ -110,14 +111,14 @@ class QueuePoller:
     """Brings the events of a completion queue to one loop.
 
     Args:
-        queue: The tags of its events are callables that take the event.
-        loop: Where they are called.
+        queue: The completion queue; the tags of its events are callables that take the event.
+        loop: The loop on which the tags are called.
 
     Attributes:
         is_asleep: Whether the loop waits in its selector.
         memory: Counts large frames that peers have not taken.
         ready: The descriptor that the selector reports when there are events.
-        is_shut_down: Whether the queue has said that no event will come any more.
+        is_shut_down: Whether the queue has reported that no event will come any more.
     """
 
     def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop, memory: ProcessBudget | None = None) -> None:
@@ -142,7 +143,7 @@ class QueuePoller:
         self._thread = threading.Thread(target=self._wait, name="invoker-poller", daemon=True)
 
     def start(self) -> None:
-        """Begin to poll, on the loop; called in its thread."""
+        """Begin to poll; called in the thread of the loop."""
         if isinstance(self._loop, QueuePollingLoop):
             self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._loop.add_reader(self._bell, self._rung)
@@ -153,11 +154,11 @@ class QueuePoller:
         self._thread.start()
 
     def opened(self) -> None:
-        """Count a call that begins, whose events come by this queue."""
+        """Count a call that begins and whose events come by this queue."""
         self._calls += 1
 
     def closed(self) -> None:
-        """Count a call that has heard of its end and posts nothing more."""
+        """Count off a call that has received its last event and posts no more operations."""
         self._calls -= 1
         if self._quiet is not None and not self._calls:
             self._quiet.set()
@@ -193,8 +194,7 @@ class QueuePoller:
     def spawn(self, body: Body) -> None:
         """Begin a body as soon as all events that have come are dispatched, so that it need not wait for its frames.
 
-        This is at the end of this turn of the loop, before it looks at its sockets again, if its selector is the
-        invoker's.
+        If the loop is a `QueuePollingLoop`, this happens at the end of its turn, before it polls its sockets again.
         """
         if not self._coming and not self._is_rung and self._bell < 0:
             self._loop.call_soon(self.begin_all)
@@ -236,7 +236,7 @@ class QueuePoller:
             self._parked.release()
 
     def recall(self) -> None:
-        """Leave a queue that is lent to the thread until the thread has passed on one more event.
+        """Stop polling a queue that is lent to the thread until the thread has passed on one more event.
 
         Otherwise the loop could take a later event before the thread has passed on an earlier one. The caller must
         make sure that one more event comes.
@@ -277,7 +277,7 @@ class QueuePoller:
             self._loop.call_soon(self._turn)
 
     def _rung(self) -> None:
-        """Wake up, because the thread has events and found the loop asleep."""
+        """Handle the wake-up of the loop by the thread, which has events."""
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._bell)
         self._turn()

@@ -1,14 +1,14 @@
 """`ReplyBatch`: replies of one leading thread that are sent together, while several calls wait (ADR 38).
 
-Theory. A client answers a reply at once with its next call, for which threads of gRPC's core wake on the very core that
-serves the other calls. If replies are sent together, the next calls come together, and wake the threads once. So while
-calls are found waiting, the replies to quick ones are held, and sent
+Theory. A client often answers a reply at once with its next call, which wakes threads of gRPC on the processor core
+that serves the other calls. If replies are sent together, the next calls come together, and wake these threads only
+once. So while calls are found waiting, the replies to quick ones are held, and sent
 
 * before the thread waits for the next call or the rest of one,
 * once there are `_MOST` of them, or the first one has been held for `_LONGEST_S`,
 * by the sweeper's thread, when a later call has been in user code for a beat.
 
-A call without others behind it is answered at once, as is one that took long, whose reply is large, or whose frames
+A call is answered at once if no other calls wait behind it, if it took long, if its reply is large, or if its frames
 have not all come.
 """
 
@@ -27,17 +27,17 @@ from invoker.transports.grpc.unarycall import UnaryCall
 _MOST: Final = 32
 _LONGEST_S: Final = 0.001
 _AT_ONCE_S: Final = 0.000015
-"""If an event comes sooner than this, it was there before anybody waited for it."""
+"""An event that comes within this many seconds was in the queue before the thread waited for it."""
 
 _QUICK_S: Final = 0.0002
-"""A call that took longer than this is answered at once."""
+"""A call that took more seconds than this is answered at once."""
 
 
 class ReplyBatch:
     """The replies of one leading thread.
 
     Args:
-        turn: The turn of the thread, which from now on holds its replies here.
+        turn: The turn of the thread, whose replies are held here from now on.
         send: Sends a reply.
     """
 
@@ -52,7 +52,7 @@ class ReplyBatch:
         turn.let_go = self.let_go
 
     def next(self, queue: Any) -> Any:
-        """Wait for the next event of a queue; nothing is held meanwhile."""
+        """Wait for the next event of a queue; the held replies are sent before."""
         before_s = time.monotonic()
         replies = self._replies
         if replies:

@@ -1,4 +1,4 @@
-"""Runs generated servicers (health, reflection) on the fast transport: coroutine methods with a context like aio's.
+"""Runs generated servicers (health, reflection) on the fast transport, with a context like that of grpc.aio.
 
 These calls are rare and small, so the code is simple: one task a call, one future an operation. The context has only
 those methods of ``grpc.aio.ServicerContext`` that such servicers use.
@@ -22,17 +22,17 @@ log = logging.getLogger(__name__)
 
 
 class Handlers:
-    """The methods of the servicers that were added, by path; stands in for a server when one is added."""
+    """The methods of the servicers that were added, by path; generated code adds a servicer to it as to a server."""
 
     def __init__(self) -> None:
         self._generic: list[Any] = []
 
     def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
-        """As ``grpc.aio.Server``; called by generated code."""
+        """Add the methods of a servicer, as ``grpc.aio.Server`` does; called by generated code."""
         self._generic.extend(handlers)
 
     def add_registered_method_handlers(self, service: str, handlers: Any) -> None:
-        """As ``grpc.aio.Server``; generated code gives the same handlers in both ways."""
+        """Do nothing: generated code gives the same handlers to `add_generic_rpc_handlers`."""
 
     def find(self, method: str, metadata: Any) -> Any:
         """The handler of a method, or None."""
@@ -53,7 +53,7 @@ class _Details:
 
 
 class _Aborted(Exception):
-    """The servicer has chosen its status."""
+    """Raised when the servicer ends the call with a status."""
 
 
 class ServicerCall:
@@ -76,11 +76,11 @@ class ServicerCall:
         self._deserialize: Callable[[bytes], Any] = bytes
 
     def start(self, handler: Any) -> None:
-        """Serve the call; without a handler it is UNIMPLEMENTED."""
+        """Serve the call; without a handler it ends with the status UNIMPLEMENTED."""
         self._call.start_server_batch((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._closed)
         self._task = self._loop.create_task(self._run(handler), name="servicer")
 
-    # The methods that servicers use of their context.
+    # The methods of the context that servicers use.
 
     def invocation_metadata(self) -> Any:
         """The metadata of the call, as the peer sent it: pairs of a key and a value."""
@@ -92,11 +92,11 @@ class ServicerCall:
         return None if left > 1e9 else max(0.0, left)
 
     def set_code(self, code: grpc.StatusCode) -> None:
-        """The status of a normal end."""
+        """Set the status that the call has if the method returns normally."""
         self._code = code.value[0]
 
     def set_details(self, details: str) -> None:
-        """The text of a normal end."""
+        """Set the text of the status that the call has if the method returns normally."""
         self._details = details
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:  # noqa: ARG002

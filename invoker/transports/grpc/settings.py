@@ -8,10 +8,10 @@ from typing import Final
 _MOST = 2**31 - 1
 
 UNCHECKED: Final = _MOST
-"""A size that no message reaches, for calls whose sessions check sizes themselves."""
+"""A limit that no message reaches, for calls whose sessions check sizes themselves."""
 
 COPIES: Final = 2
-"""Copies of a message that is under way: ours, and the one that grpcio makes of it."""
+"""How many copies of a message exist while it is sent: ours, and the one that grpcio makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +21,18 @@ class GrpcSettings:
     Attributes:
         max_message_bytes: Largest inbound message of methods that declare no other limit; a larger one fails its call
             with RESOURCE_EXHAUSTED (R-121).
-        max_streams: Calls that one connection may have open at once; its client lets more of them wait.
-        settle_s: Wait between the end of the request stream and the end of the inputs, for peers that need it (R-109).
+        max_streams: How many calls one connection may have open at once; its client queues further calls.
+        settle_s: Seconds between the end of the request stream and the end of the inputs, for peers that need it
+            (R-109).
         share_port: Whether other processes may bind the same port.
         connection_age_s: Clients are asked to reconnect after this time, a tenth more or less; 0 means never.
-        keepalive_s: A connection that has been silent for this long is asked for a sign of life.
-        keepalive_timeout_s: Without an answer for this time after the ping, the connection is closed, and its calls are
-            cancelled.
+        keepalive_s: A connection that has been silent for this many seconds is sent a ping.
+        keepalive_timeout_s: Without an answer within this many seconds after the ping, the connection is closed, and
+            its calls are cancelled.
         idle_s: A connection that has had no call for this long is closed; its client reconnects for the next call.
         ping_s: Clients may send pings as often as this, also while they have no call (T-163).
         window_bytes: The bytes that a peer may send on one call, and on one connection, before they are acknowledged;
-            so many bytes of each call may be in grpcio, where no budget counts them.
+            grpcio may hold this many bytes of each call, which no budget counts.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -67,10 +68,11 @@ class GrpcSettings:
             ("grpc.server.max_pending_requests_hard_limit", _MOST),
             ("grpc.keepalive_time_ms", int(self.keepalive_s * 1000)),
             ("grpc.keepalive_timeout_ms", int(self.keepalive_timeout_s * 1000)),
-            ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # otherwise a ping has a minute
+            ("grpc.http2.ping_timeout_ms", int(self.keepalive_timeout_s * 1000)),  # the default is a minute
             ("grpc.keepalive_permit_without_calls", 1),
             ("grpc.max_connection_idle_ms", int(self.idle_s * 1000)),
-            # grpcio's own is five minutes: it closes the connections of clients that follow the protocol of the bridge.
+            # grpcio's default is five minutes, and would close the connections of clients that follow the tool bridge's
+            # protocol.
             ("grpc.http2.min_ping_interval_without_data_ms", int(self.ping_s * 1000)),
             ("grpc.http2.min_recv_ping_interval_without_data_ms", int(self.ping_s * 1000)),
         ]

@@ -1,13 +1,13 @@
-"""The settle time: how long after a half-close a transport waits until it believes that the input has ended (R-109).
+"""The settle time: how long a transport waits after a half-close before it treats the input as ended (R-109).
 
 @grpc/grpc-js cancels a call, also at its deadline, by an empty DATA frame with END_STREAM and, about 2 ms later, by
-RST_STREAM. Until then a cancel looks like the end of the input. Other stacks cancel by RST_STREAM alone:
+RST_STREAM. Until then a cancel looks like the end of the input. Other libraries cancel by RST_STREAM alone:
 
 * gRPC core, under C++, Python and others: ``grpc_chttp2_cancel_stream`` in chttp2_transport.cc;
 * grpc-go: ``closeStream`` in http2_client.go, with ``rst``;
 * grpc-java: ``cancelStream`` in NettyClientHandler, ``finishStream`` in OkHttpClientTransport.
 
-A peer names its stack in its user-agent. The half-close of a peer that names none of these has to settle.
+A peer names its gRPC library in its user-agent. The half-close of a peer with any other library has to settle.
 
 `settle_time` gives the fast transport the time to wait for a peer; `settle` waits on behalf of grpc.aio's transport.
 """
@@ -28,7 +28,7 @@ _CANCELS_BY_RESET = re.compile(r"(?<!\S)grpc-(?:c|c\+\+|python|python-asyncio|go
 
 
 def settle_time(metadata: Headers, settle_s: float) -> float:
-    """How long the half-close of a call with this metadata has to settle; 0 for a peer that cancels by reset alone."""
+    """The settle time of a call with this metadata, in seconds; 0 for a peer that cancels by RST_STREAM alone."""
     return 0.0 if _resets(dict.get(metadata, "user-agent", "")) else settle_s  # gRPC gives names in lower case
 
 
@@ -38,7 +38,7 @@ def _resets(agent: str) -> bool:
 
 
 async def settle(context: Any, call: asyncio.Task[Any] | None, settle_s: float) -> None:
-    """Wait until the end of a grpc.aio request stream can be believed; without end when it was a cancel.
+    """Wait until the end of a grpc.aio request stream is certain; after a cancel, this task is cancelled.
 
     grpc.aio itself ends the request stream of a call that is cancelled, and cancels the task of the call a little
     later; the caller that waits here is cancelled by that task. When the time is over, a cancel that grpcio knows of

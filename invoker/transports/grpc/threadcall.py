@@ -1,4 +1,4 @@
-"""`ThreadCall`: one gRPC call on a completion queue of its own, driven by the thread that runs its function.
+"""`ThreadCall`: one gRPC call with a completion queue of its own, driven by the thread that runs its function.
 
 Theory. A call allows one receive and one send at a time; each is posted, and is done when its event comes off the
 queue. The thread looks at the queue (a microsecond) and sleeps there only when nothing is left to do, so it receives
@@ -17,10 +17,11 @@ gone        the peer will get nothing    nothing
 finished    the status is under way      nothing
 =========== ============================ =======================================================
 
-One lock guards posting, because the sweeper and the drain post too; nobody sleeps on the queue while holding it. Only
-one thread polls at a time (``_polling``), because an event that another thread took would never come back. An empty
-receive is an end or a cancel (R-109). So the thread waits for the close event until the peer's settle time, if it has
-one, is over. Then it posts one more receive: if a cancel has arrived, its close event is on the queue before that one.
+One lock guards posting, because the sweeper and the drain post too; no thread waits for the queue while holding it.
+Only one thread polls at a time (``_polling``), because an event that another thread took would never come back. An
+empty receive is an end or a cancel (R-109). So the thread waits for the close event until the peer's settle time, if it
+has one, is over. Then it posts one more receive: if a cancel has arrived, its close event is on the queue before that
+one.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.operations import CLOSE, DONE, READ, Operations
 
 AHEAD = 32
-"""Frames that are received ahead of the function, if they are there already."""
+"""How many frames are received ahead of the function, if they have come already."""
 
 _LARGE = 16 * 1024
-"""A frame of more bytes is not joined by another one ahead of the function."""
+"""After a frame with more bytes than this, no further frame is received ahead of the function."""
 
 
 class ThreadCall(Operations):
@@ -97,7 +98,7 @@ class ThreadCall(Operations):
 
         Args:
             frames: The frames that were already received.
-            is_reading: The next frame was asked for already.
+            is_reading: Whether the next frame was already requested.
         """
         self._gate.join()
         if self._gate.is_crowded:
@@ -111,12 +112,12 @@ class ThreadCall(Operations):
             self._post((self._receive,), READ)
 
     def go_on(self, pending: int, *, is_headed: bool, is_sending: bool, is_gone: bool) -> None:
-        """Take over a call that is already watched, and whose half-close has been received but not yet believed.
+        """Take over a call that is already watched, and whose half-close has been received but has not settled.
 
         Args:
             pending: Number of running operations.
             is_headed: Whether the headers are sent, or being sent.
-            is_sending: A frame is under way.
+            is_sending: Whether a frame is being sent.
             is_gone: Whether the peer has left.
         """
         self._pending, self._is_headed, self._sending, self.is_gone = pending, is_headed, is_sending, is_gone
@@ -253,7 +254,7 @@ class ThreadCall(Operations):
         return self._polling and self._sending
 
     def refuse(self, code: int, detail: str) -> bool:
-        """Send the status while the call's own thread is busy, which finds the peer gone when it comes back.
+        """Send the status while the call's thread is busy; the thread then sees that the peer is gone.
 
         Returns:
             False if that is impossible now: the thread waits for the peer, or a held frame cannot be sent yet.

@@ -1,4 +1,4 @@
-"""`UnaryCall`: one gRPC call whose frames have all come before its function runs, or come in a moment.
+"""`UnaryCall`: one gRPC call whose frames have all come before its function runs, or will come within milliseconds.
 
 Theory. The thread that accepted the call receives the frames that have come. Some clients send headers, messages and
 the half-close in one packet, others in several that follow each other at once; so the thread waits for the rest for
@@ -33,7 +33,7 @@ from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.threadcall import AHEAD, ThreadCall
 
 _PARK_S = 0.003
-"""How long the rest of a call is waited for. It comes within a fraction of that, from clients that send it at once."""
+"""Seconds to wait for the rest of a call. Clients that send a call at once need only a fraction of this."""
 
 _MOST_BYTES = 256 * 1024
 """A call with more bytes in its frames, or more than `AHEAD` of them, is read while its function runs."""
@@ -50,10 +50,10 @@ class ArrivalStats:
 
     def __init__(self) -> None:
         self._misses = 0
-        self._skips = 0  # for this many calls the thread does not wait
+        self._skips = 0  # how many of the next calls are not waited for
 
     def pays(self) -> bool:
-        """Whether to wait for the rest of the next call; seldom true after waits without success."""
+        """Whether to wait for the rest of the next call; after unsuccessful waits it is seldom true."""
         if self._skips:
             self._skips -= 1
             return False
@@ -74,7 +74,7 @@ class UnaryCall:
     Args:
         call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
-        driver: Knows the sweeper and the limits.
+        driver: Has the sweeper and the limits.
         turn: The turn of the thread; the lead is passed on before a call waits.
 
     Attributes:
@@ -195,7 +195,7 @@ class UnaryCall:
         return is_done
 
     def over(self, *, is_taken: bool) -> None:
-        """Note that the call is over; returns whether the peer has taken all frames."""
+        """Note that the call is over. If the peer has not taken its large frames, it counts as unread."""
         for one in (self._unread, self._thread_call.unread if self._thread_call is not None else None):
             if one is not None:
                 one.take() if is_taken else one.part()
@@ -350,7 +350,7 @@ class ClosingCalls:
     """Calls whose last operations wait for slow peers; their queues are free once these operations are done.
 
     Args:
-        free: Takes free queues.
+        free: Takes completion queues that can be used again.
         driver: The driver, whose sweeper watches the calls while there are any.
     """
 

@@ -1,4 +1,4 @@
-"""`Alarm`: a timer that is often set again and rarely rings. `Soon`: the next turn of the loop, for which many ask."""
+"""`Alarm`: a timer that is often set again and rarely fires. `Soon`: runs one action in the next turn of the loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Soon:
-    """Does one action in the next turn of the loop, once for all requests for it that come before."""
+    """Runs an action in the next turn of the loop, once for all calls of `do` before that turn."""
 
     __slots__ = ("_is_due",)
 
@@ -15,7 +15,7 @@ class Soon:
         self._is_due = False
 
     def do(self, action: Callable[[], None]) -> None:
-        """Do an action, unless one is already due."""
+        """Run an action in the next turn, unless one is already due."""
         if not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._do, action)
@@ -26,10 +26,10 @@ class Soon:
 
 
 class Alarm:
-    """Does one thing later.
+    """Runs one action later.
 
-    It has one timer of the loop, which stays unchanged when the alarm is set to a later time, and is set again when it
-    rings too early.
+    It has one timer of the loop. The timer stays unchanged when the alarm is set to a later time; if it then fires too
+    early, it is set again.
     """
 
     __slots__ = ("_action", "_due_s", "_loop", "_rings_s", "_timer")
@@ -42,7 +42,7 @@ class Alarm:
         self._action: Callable[[], None] | None = None
 
     def set(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Do an action after this time, instead of an earlier one."""
+        """Run an action after ``delay_s`` seconds; it replaces the action that was set before."""
         self._action = action
         self._due_s = due_s = self._loop.time() + delay_s
         if self._timer is not None:

@@ -111,7 +111,7 @@ class BodyFirst:
         return listener.arrived(BodyChunk(last))
 
     def fail(self, error: InvocationError) -> None:
-        """Let the other listener answer: the body is late, the process holds too much, or a drain is over."""
+        """Let the other listener answer: the body is late, memory is short, or a drain has reached its time limit."""
         (self._listener or self._give(self._chunks)).fail(error)
 
     def gone(self) -> None:
@@ -143,7 +143,7 @@ def _answer(
 ) -> None:
     try:
         response = respond(message, error)
-    except Exception:  # a fault of a handler; its text must not reach the peer (R-117)
+    except Exception:  # a bug in a handler; the peer must not see its text (R-117)
         log.exception("a request failed inside the invoker")
         response = prepared.refusal(InternalError())
     request.answer(response)
@@ -159,8 +159,8 @@ def answered(
         body: The whole body of the request.
         reply: The outlet of the request; if the function takes long, the response may be written to it before this
             function returns.
-        driver: Knows the engine and what is being drained.
-        turn: The turn of this thread, which leads.
+        driver: Has the engine, and tracks the request for a drain.
+        turn: The turn of this thread as the leader.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
 
     Returns:

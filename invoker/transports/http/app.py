@@ -1,7 +1,7 @@
 """`HttpApp`: the common steps of every HTTP request: whether it is allowed, and which handler answers.
 
-First `Origins` judges whether the caller is allowed. Every path belongs to a `Handler`: the part of a service that
-answers requests of this transport.
+First `Origins` decides whether the caller is allowed. Then the `Handler` of the path answers: the part of a service
+that serves HTTP requests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ HandlerOf: TypeAlias = Callable[[str], "Handler | None"]
 SocketOf: TypeAlias = Callable[[str], "SocketHandler | None"]
 
 Begin: TypeAlias = Callable[[Exchange], Listener]
-"""Begins to answer one request, by methods of its exchange, which may be called before this returns."""
+"""Begins to answer one request. The answer is given by methods of the exchange, which may be called before this
+returns."""
 
 FULL: Final = Response(
     503,
@@ -47,7 +48,7 @@ FULL: Final = Response(
 )
 NOT_FOUND: Final = Response(404, (("Content-Type", "text/plain"),), b"Invoker: Not Found\n")
 FAULT: Final = Response(500, (), b"", close=True)
-"""A handler is at fault, and nothing of that may reach the peer."""
+"""The response when a handler has a bug; it does not show the error to the peer."""
 
 
 _SILENCE_S: Final = 60.0
@@ -83,11 +84,11 @@ class WholeHandler(Handler, Protocol):
     """A handler that can also answer requests in a thread, once their bodies have come."""
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How requests with this head are answered once their bodies are here; None: only their listeners know."""
+        """How requests with this head are answered once their bodies have come; None: a listener has to answer them."""
 
 
 Respond: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"], Response]
-"""Makes the response of the value that a function gave, if any, or of the error."""
+"""Makes the response from the value that a function gave, if any, or from the error."""
 
 
 class Unary(msgspec.Struct, frozen=True):
@@ -95,7 +96,7 @@ class Unary(msgspec.Struct, frozen=True):
 
     Attributes:
         plan: The plan of its invocation.
-        call: What the client sent.
+        call: The call of the client.
         respond: Makes the response from the value that the function gave, if any, or from the error.
         second: Makes the error for a function that gives a second value.
     """
@@ -147,8 +148,8 @@ class SocketSettings:
     Attributes:
         max_message_bytes: A longer message ends its conversation.
         ping_s: Seconds between two pings.
-        linger_s: How long the peer may take to close the connection after we have closed our side.
-        write_s: A peer that takes nothing for this long loses its connection.
+        linger_s: Seconds that the peer may take to close the connection after we have closed our side.
+        write_s: A peer that takes no bytes for this many seconds loses its connection.
     """
 
     max_message_bytes: int = 4 * 1024 * 1024
@@ -162,7 +163,7 @@ class Farewell(NamedTuple):
 
     Attributes:
         code: The code of the close frame.
-        messages: Messages that are sent before the close.
+        messages: Messages that are sent before the close frame.
         reason: The reason in the close frame.
     """
 
@@ -172,14 +173,14 @@ class Farewell(NamedTuple):
 
 
 class SocketWire(Wire, Protocol):
-    """One connection, from the view of its conversation."""
+    """One WebSocket connection, as its conversation sees it."""
 
     headers: tuple[tuple[str, str], ...]
-    """Are not sent."""
+    """Not used, since a WebSocket has no headers after the handshake."""
 
     peer: Client
-    """Is told the code with which the conversation ends. Its `field` is set only if the conversation is one invocation,
-    whose line in the log then names that code."""
+    """The client; its `number` becomes the close code. Its `field` is set only if the conversation is one invocation,
+    whose log record then contains the code."""
 
     def close(self, close: Close) -> None:
         """Close the connection with the code of this ending, since the conversation is over."""
@@ -192,7 +193,7 @@ class Conversation(Protocol):
     """The subprotocol, one of those that the client offers; empty: none was agreed on."""
 
     def begin(self, wire: SocketWire) -> Listener:
-        """Begin, with this wire; the listener is given messages, texts as `str`."""
+        """Begin the conversation on this wire; the returned listener gets the messages, texts as `str`."""
 
     def farewell(self, error: InvocationError | None) -> Farewell:
         """The last messages to the peer."""
@@ -219,7 +220,7 @@ class Coded(NamedTuple):
         head: The head for the handler.
         packed: How the body is packed, if it is unpacked before the handler sees it.
         choice: The coding of the response.
-        is_traced: Whether it belongs to a trace, so that the result is valid only for this request.
+        is_traced: Whether the request belongs to a trace, so that this result is valid only for this request.
     """
 
     verdict: Verdict
@@ -256,9 +257,9 @@ class HttpApp:
     Attributes:
         connections: All open connections of the loop.
         is_leaving: Whether responses ask clients of HTTP/1 to use another connection.
-        origins: Judges whether a caller is allowed.
+        origins: Decides whether a caller is allowed.
         handler: Gives the handler of a path.
-        sockets: Gives what serves the WebSockets of a path.
+        sockets: Gives the handler that serves the WebSockets of a path.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""ASGI: the application that a mounted transport is for the server of its host."""
+"""`AsgiApp`: the ASGI application by which the host's server reaches a mounted transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AsgiApp:
     """The application.
 
     Args:
-        app: Judges requests and finds their handlers, as for HTTP/1.1.
+        app: Decides whether requests are allowed and finds their handlers, as for HTTP/1.1.
     """
 
     def __init__(self, app: HttpApp) -> None:
@@ -62,7 +62,7 @@ class AsgiApp:
                 raise  # only the end of the connection cancels a request that has no task of its own
             exchange.uncancel()
             return None
-        except Exception:  # a fault of a handler; its text must not reach the peer
+        except Exception:  # a bug in a handler; the peer must not see its text
             log.exception("a request failed")
             return FAULT
 

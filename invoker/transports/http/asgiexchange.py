@@ -24,9 +24,10 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _WATCH_S = 0.1
-"""Only requests that take longer are watched for clients that leave: a task for each shorter one would cost more."""
+"""Seconds after which a task watches whether the client leaves; for shorter requests a task would cost more than it
+saves."""
 _HIGH_BYTES = 64 * 1024
-"""Bytes of a streamed response that wait for the server to take them."""
+"""How many bytes of a streamed response may wait for the server to take them."""
 
 
 class AsgiExchange(Exchange):
@@ -79,7 +80,7 @@ class AsgiExchange(Exchange):
         self._has_room.set()
 
     async def run(self, begin: Callable[[Exchange], Listener]) -> Response | None:
-        """Let a listener answer; gives the response if it is whole, and None once a streamed one is written."""
+        """Let a listener answer; returns a whole response, or None once a streamed response is written."""
         self._is_run = True
         reading: asyncio.Task[None] | None = None
         try:
@@ -104,7 +105,7 @@ class AsgiExchange(Exchange):
         return None if self.is_gone else self._response
 
     async def carried(self) -> None:
-        """Wait until a streamed response is written that a handler has begun; cut it if it was not ended."""
+        """Wait until the streamed response that a handler has begun is written; cut it if it was not ended."""
         if self._carrier is not None:
             if not self._is_over:
                 self.cut()
@@ -213,7 +214,7 @@ class AsgiExchange(Exchange):
         unpacker.feed(body)
         while not self._is_over:
             await self._wants.wait()
-            await asyncio.sleep(0)  # other tasks have a turn, since a few bytes may become very many
+            await asyncio.sleep(0)  # let other tasks run, since few bytes may unpack to very many
             piece = unpacker.steps(STEPS)
             if piece is None:
                 break
@@ -236,7 +237,7 @@ class AsgiExchange(Exchange):
             self._listener.fail(self._late())
 
     async def _carry(self, head: ResponseHead) -> None:
-        """Write a streamed response, always all pieces that wait, until it is over."""
+        """Write a streamed response, all waiting pieces at a time, until it is over."""
         loop, out = asyncio.get_running_loop(), self._out
         head, packer = begun(head, self.choice)
         fields = fields_of(head.headers, (*self.headers, *ALWAYS))
@@ -337,7 +338,7 @@ class AsgiExchange(Exchange):
             self._task.uncancel()
 
     def close(self) -> None:
-        """Stop watching, and give the memory back, since the request is answered or dropped."""
+        """Stop watching the client, and release the memory, since the request is answered or dropped."""
         super().close()
         if self._watch_timer is not None:
             self._watch_timer.cancel()
@@ -355,7 +356,7 @@ class AsgiExchange(Exchange):
         return body
 
     def _completed(self) -> None:
-        """Check in a moment whether the client leaves; a request that is answered by then costs no task for this."""
+        """Watch whether the client leaves, after a moment; a request that is answered by then needs no task."""
         super()._completed()
         self._watch_timer = asyncio.get_running_loop().call_later(_WATCH_S, self._begin_watch)
 

@@ -1,8 +1,8 @@
 """`AsgiSocket`: a WebSocket of an ASGI server; `serve_socket` answers its handshake.
 
-The server speaks WebSocket: the rules of the handshake, frames, pings and the closing are its own. What is the same as
-in `transports.http.socketconnection` is here: whether a client may connect, which handler serves a path, how long a
-message may be, the last messages, and that the transport does not wait for a client that takes nothing.
+The server implements WebSocket: the handshake, frames, pings and the closing. The rest is as in
+`transports.http.socketconnection`: whether a client may connect, which handler serves a path, how long a message may
+be, which messages are sent last, and how long a client may take no bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from invoker.transports.http.exchange import Listener
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024
-"""Bytes that may wait for the server to take them; a caller that writes more waits until half of them are gone."""
+"""How many bytes may wait for the server to take them; code that writes more has to wait until half of them are
+taken."""
 _REASON_BYTES: Final = 123
 _GOING_AWAY: Final = 1001
 _TOO_BIG: Final = 1009
@@ -38,7 +39,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
     """Serve one WebSocket, from its handshake on.
 
     Args:
-        app: Judges the handshake, and has the handlers of paths.
+        app: Decides whether the client may connect, and has the handlers of paths.
         head: The head of its handshake.
         scope: The scope of the connection, by ASGI.
         receive: The ASGI ``receive`` of the connection.
@@ -106,7 +107,7 @@ class AsgiSocket:
         self._loop = asyncio.get_running_loop()
         self._out: deque[str | bytes] = deque()
         self._size = 0
-        self._code = 0  # a code that this transport has set, not the conversation
+        self._code = 0  # a close code that this transport has set, not the conversation
         self._end: dict[str, Any] | None = None
         self._changed = asyncio.Event()  # set when there are messages to write, or at the end
         self._wants = asyncio.Event()
@@ -156,7 +157,7 @@ class AsgiSocket:
     # The wire of the conversation.
 
     def accepted(self) -> None:
-        """Do nothing: the handshake has said it all."""
+        """Do nothing: no headers follow the handshake."""
 
     def ask(self) -> None:
         """Continue to read messages, by the next ``receive``."""
@@ -180,7 +181,7 @@ class AsgiSocket:
         await self._has_room.wait()
 
     def close(self, close: Close) -> None:
-        """The conversation is over: notify the peer."""
+        """Send the peer the ending of the conversation."""
         error = close.error
         farewell = self._conversation.farewell(error)
         for one in farewell.messages:
@@ -204,7 +205,7 @@ class AsgiSocket:
                     self._take(message)
         except OSError:
             pass  # some servers raise this when the peer is gone
-        except Exception:  # a fault of a service; its text must not reach the peer
+        except Exception:  # a bug in a service; the peer must not see its text
             log.exception("a WebSocket failed")
         self._leave()
 

@@ -1,4 +1,4 @@
-"""Bodies of HTTP/1.1: of the length in the head (`Counted`), or in chunks (`Chunks`), read as strictly as heads.
+"""Readers of HTTP/1.1 bodies: with the length in the head (`Counted`), or chunked (`Chunks`), as strict as for heads.
 
 Extensions and trailers of chunks are skipped, since no handler uses them (RFC 9112, 7.1).
 """
@@ -51,8 +51,8 @@ class Chunks:
         self.is_over = False
         self.rest = b""
         self._held = b""  # an incomplete line
-        self._left = 0  # the bytes that are missing of the current chunk
-        self._is_within = False  # whether a chunk's end is due
+        self._left = 0  # how many bytes of the current chunk are missing
+        self._is_within = False  # whether the line end of a chunk is due
         self._is_last = False
 
     def take(self, data: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""`CachedHead`: a parsed head of a request; `Heads` reads those of a connection of HTTP/1.1, `SharedHeads` all others.
+"""`CachedHead`: a parsed head of a request; `Heads` reads those of one HTTP/1.1 connection, `SharedHeads` all others.
 
-A connection of HTTP/1.1 keeps what its last head meant, because the next one often has the same bytes. Requests of
-HTTP/2, and those of the server of a host, mix, so all of them share what the last heads meant.
+A connection of HTTP/1.1 caches its last parsed head, because the next head often has the same bytes. Requests over
+HTTP/2 or from an ASGI server are interleaved, so all of them share one cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CachedHead:
 
     Args:
         head: The head.
-        app: Judges the head, and has the handlers.
+        app: Decides whether the client may call, and has the handlers.
         is_local: Whether it came by a Unix socket.
         data: Its bytes.
 
@@ -88,7 +88,7 @@ class CachedHead:
         return None
 
     def _is_unary(self, request: Request, driver: Driver) -> bool:
-        """Answer a request by an async function without a session if that is possible, and return whether it is."""
+        """Answer a request by an async function without a session if that is possible; returns whether it is."""
         prepared = self.prepared
         if prepared is None or self.begin is None:
             return False
@@ -120,10 +120,10 @@ class Heads:
 
         Args:
             data: The bytes that came, from the first byte of a request.
-            seen: Bytes at its beginning that are known to have no end of a head.
+            seen: How many bytes at the beginning of ``data`` are known to have no end of a head.
 
         Raises:
-            RefusedError: The bytes are no head, and no more bytes could make them one.
+            RefusedError: The bytes are not the beginning of a valid head.
         """
         end = data.find(_END, max(0, seen + 1 - len(_END)))
         if end < 0:
@@ -152,7 +152,7 @@ class SharedHeads:
 
         Args:
             sent: What the client has sent.
-            read: Makes a head of it.
+            read: Parses it.
             is_local: Whether it came by a Unix socket.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Content codings: which there are, which a client gets, and which its body has (RFC 9110, 8.4 and 12.5.3).
+"""Content codings: the available ones, the one for a response, and those of a request body (RFC 9110, 8.4 and 12.5.3).
 
 ``gzip`` is always available. ``zstd`` is available from Python 3.14 on, before that if the package ``backports.zstd``
 is installed (``pip install stream-invoker[zstd]``); both have the same interface, which bounds what it unpacks at a
@@ -33,13 +33,13 @@ def _has_zstd() -> bool:
 
 
 PACKED: Final = (ZSTD, GZIP) if _has_zstd() else (GZIP,)
-"""Codings of responses; of several that a client likes equally, the first is taken."""
+"""Codings of responses; of several that a client prefers equally, the first is taken."""
 
 UNPACKED: Final = (*PACKED, "deflate")
 """Codings of requests."""
 
 MOST: Final = 3
-"""How many times one body may be packed."""
+"""The most content codings of one body."""
 
 _ELEMENT: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9a-z]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?")
 _OTHER_NAMES: Final = {"x-gzip": GZIP}
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
 
     Attributes:
         coding: The coding that the client prefers.
-        is_forced: Whether it takes nothing unpacked.
+        is_forced: Whether the client refuses an unpacked response.
     """
 
     coding: str = IDENTITY
@@ -70,11 +70,11 @@ OFF: Final = Choice("")
 
 
 def chosen(head: RequestHead, ours: Sequence[str]) -> Choice | None:
-    """The available coding that the client of a request prefers; None where it takes nothing that we have.
+    """The available coding that the client of a request prefers; None if it accepts none of ours.
 
     Args:
         head: The head of the request, with names in lower case.
-        ours: The codings that we have besides `IDENTITY`, the best first; none: the result is `OFF`.
+        ours: The available codings besides `IDENTITY`, the best first; if there are none, the result is `OFF`.
     """
     if not ours:
         return OFF
@@ -87,7 +87,7 @@ def _chosen(accept: str, ours: tuple[str, ...]) -> Choice | None:
     weights = _weights(accept)
     others = weights.get("*")
     plain = weights.get(IDENTITY, others)
-    named = sorted(ours, key=lambda one: 0 if one in weights else 1 if one == GZIP else 2)  # a star means the usual
+    named = sorted(ours, key=lambda one: 0 if one in weights else 1 if one == GZIP else 2)  # `*` means the usual
     offered = [(weights.get(one, others or 0.0), one) for one in named]
     weight, best = max(offered, key=lambda one: one[0], default=(0.0, IDENTITY))
     if weight == 0:

@@ -10,9 +10,10 @@ in their state longest are ended first:
 
 A connection with unread bytes is not ended: they may be a request. If there is no descriptor left, one that came within
 `NEW_S` and has sent nothing is not ended either; while there are only such connections, no others are accepted, and the
-backlog of the kernel holds new ones. If all other connections are busy, the new ones stay. Requests that need no
-function, such as a probe, are answered; calls are refused while the transport is full, an eighth beyond `most`. Without
-that, a client with enough open streams, or WebSockets that wait for ever, would keep all others out.
+backlog of the kernel holds new ones. If all other connections are busy, new connections are accepted nevertheless, and
+their requests that need no function, such as a probe, are answered; but calls are refused once the transport has an
+eighth more connections than `most`. Without that, a client with enough open streams or idle WebSockets would keep all
+other clients out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 NEW_S: Final = 0.05
-"""Seconds for which a silent connection is new: it is not ended for lack of descriptors, and others wait."""
+"""Seconds for which a silent connection counts as new: it is not ended for lack of descriptors; other connections
+wait."""
 
 _MANY = 2**31 - 1
 _SPARE = 8
@@ -45,7 +47,7 @@ class State(enum.Enum):
 
 
 class Connection(Protocol):
-    """One connection, whatever is spoken on it."""
+    """One connection, of any protocol."""
 
     def fileno(self) -> int:
         """The descriptor of its socket; negative: it has none any more."""
@@ -102,7 +104,7 @@ class Connections:
 
     @property
     def spare(self) -> int:
-        """How many new connections are spared until their first request, and may be there beyond `most`."""
+        """How many new connections are spared until their first request, even beyond `most` connections."""
         return self.most // _SPARE + 1
 
     @property
@@ -114,7 +116,7 @@ class Connections:
         """End a connection that is not new and has no running request; returns whether there was one.
 
         Args:
-            others: Number of connections without a request that another object has.
+            others: Number of idle connections that are not in `idle`, since another object has them.
         """
         return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
 
@@ -135,8 +137,8 @@ class Connections:
         """End all connections.
 
         Args:
-            grace_s: How long connections with a request may take.
-            cut_s: How long their requests may then take to end.
+            grace_s: Seconds that connections with a request may take.
+            cut_s: Seconds that their requests may take to end after they are cut.
 
         Returns:
             How many were cut.

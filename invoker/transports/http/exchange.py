@@ -1,7 +1,7 @@
 """`Exchange`: one request of the HTTP transport for its handler, over any version of HTTP.
 
-Carriers are `transports.http.request` for HTTP/1.1, and `transports.http.asgi` for HTTP/2. An exchange reads the
-body within its time and within the memory of the process.
+Subclasses are `transports.http.request` for HTTP/1.1 and HTTP/2, and `transports.http.asgiexchange` for ASGI servers.
+An exchange reads the body within its time limit and within the memory of the process.
 
 A handler works in one of two ways: it reads the body in a task and returns the response, or it listens, and
 everything happens in the callbacks that bring the body. In both it may `answer` with one response, or `begin` one that
@@ -31,11 +31,14 @@ class HttpSettings:
     """How requests are treated.
 
     Attributes:
-        idle_s: A connection without a request under way ends after this long; a head must come within it, too.
-        body_s: The time limit of a body, extended by the time that its bytes take at ``body_bytes_per_s``; then 408.
+        idle_s: A connection without a running request ends after this many seconds; a head must also come within this
+            time.
+        body_s: The time limit of a body in seconds, extended by the time that its bytes take at ``body_bytes_per_s``; a
+            later body is refused with 408.
         body_bytes_per_s: The slowest upload that is tolerated.
-        write_s: A client that takes longer than this for a MiB of its response loses its connection.
-        linger_s: How long the rest of a refused body is read and dropped, so that its sender can read the refusal.
+        write_s: A client that takes more seconds than this for a MiB of its response loses its connection.
+        linger_s: Seconds for which the rest of a refused body is read and dropped, so that the client can read the
+            refusal.
         origins: The origins of web pages that may call; see `Origins`.
         hosts: Names for a transport that is bound to loopback; see `Origins`.
         has_credentials: Whether pages of listed origins may send credentials such as cookies; see `Origins`.
@@ -54,13 +57,13 @@ class HttpSettings:
 
 
 class Listener(Protocol):
-    """Gets a request as it comes, instead of reading it; a reactor is a listener."""
+    """Gets a request by callbacks as it comes; a reactor is a listener."""
 
     def arrived(self, frame: Any | None) -> bool:
-        """A chunk of the body or its end (None) came; returns whether more is wanted now."""
+        """Take a chunk of the body, or its end (None); returns whether more is wanted now."""
 
     def fail(self, error: InvocationError) -> None:
-        """Nothing more will come: the body is late, or more than the process may hold."""
+        """Take the error after which no more of the body comes: it is late, or exceeds the memory of the process."""
 
     def gone(self) -> None:
         """Called once when the client has left before the response was complete."""
@@ -97,9 +100,9 @@ class Exchange(ABC):
         path: The path of the request.
         peer: The caller, and the status that it got.
         is_gone: Whether the client has left.
-        is_late: Whether the body came too slowly.
+        is_late: Whether the body has exceeded its time limit.
         is_stream: Whether the body may take any time; the listener sets it, and then counts what it holds itself.
-        untaken: The long part of the response that the client has not taken; None: there is none.
+        untaken: Counts the long parts of the response that the client has not taken; None: there is none.
     """
 
     def __init__(
@@ -232,7 +235,7 @@ class Exchange(ABC):
         self._stop_timing()
 
     def close(self) -> None:
-        """Give the memory back, since the request is answered or dropped."""
+        """Release the memory, since the request is answered or dropped."""
         if self._share is not None:
             self._share.close()
         self._stop_timing()
@@ -284,7 +287,7 @@ class Exchange(ABC):
             self.share.grow(self._unpacked)
 
     def _count(self, body: bytes) -> None:
-        """Count some of the body.
+        """Count a received piece of the body, and check the memory of the process.
 
         Raises:
             Overloaded: The process holds too much already.
@@ -297,18 +300,18 @@ class Exchange(ABC):
         return DeadlineExceeded(f"only {self._received} bytes of the body came in time")
 
     def _begin_timing(self) -> None:
-        """Start the clock of the body, because the code that reads the body has to wait."""
+        """Start the time limit of the body, because the code that reads the body has to wait."""
         if self._late_timer is None and not self.is_stream:
             self._late_timer = asyncio.get_running_loop().call_at(self._until_s, self._check_late)
 
     @property
     def _until_s(self) -> float:
-        """When the body will be late, on the loop's clock; each byte that came allows more time."""
+        """When the time limit of the body is reached, on the loop's clock; each byte that has come extends it."""
         settings = self._settings
         return self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
 
     def _check_late(self) -> None:
-        """End a late reading. One timer serves all chunks, so it may ring too early and is then set again."""
+        """End the reading if the body is late. One timer serves all chunks; if it fires too early, it is set again."""
         self._late_timer = None
         loop, until_s = asyncio.get_running_loop(), self._until_s
         if until_s > loop.time():
@@ -317,7 +320,7 @@ class Exchange(ABC):
             self._is_due()
 
     def _is_due(self) -> None:
-        if self._is_reading and self._task is not None:  # otherwise the next read sets a timer that rings at once
+        if self._is_reading and self._task is not None:  # otherwise the next read sets a timer that fires at once
             self.is_late = True
             self._task.cancel()
 

@@ -12,12 +12,12 @@ Theory. Messages come in frames, and control frames may come between the frames 
     a message       text or binary              -          1002
     either          ping, pong, close           the same   a `Control`
 
-Every ambiguity is refused: a frame without mask, a reserved bit, an unknown opcode, a length with more bytes than it
-needs, a control frame that is long or a fragment, a close with half a code or a code that is not allowed (1002); text
-that is not UTF-8 (1007). A frame that would make its message longer than is allowed is refused as soon as its length is
-here (1009). No extension is negotiated, so a reserved bit means nothing.
+Refused are: a frame without mask, a reserved bit, an unknown opcode, a length with more bytes than it needs, a control
+frame that is long or a fragment, a close with half a code or a code that is not allowed (all with 1002), and text that
+is not UTF-8 (1007). A frame that would make its message too long is refused as soon as its length has come (1009). No
+extension is negotiated, so a reserved bit means nothing.
 
-Memory is taken for the bytes that have come, not for the announced length.
+Memory is allocated for the bytes that have come, not for the announced length.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HEAD: Final = 2
 _MASK: Final = 4
 _FRAGMENT_BYTES: Final = 96 * 1024
 _MANY: Final = 512
-"""Payloads with more bytes are unmasked by numpy or by tables, shorter ones as one number."""
+"""Payloads with more bytes are unmasked by numpy or by tables; shorter payloads are unmasked as one integer."""
 
 _HEADS: Final = {
     first: tuple(bytes((first, size)) for size in range(_SHORT + 1)) for first in (_WHOLE_TEXT, _WHOLE_BINARY)
@@ -61,7 +61,7 @@ _Letters = codecs.getincrementaldecoder("utf-8")
 
 
 class FrameError(Exception):
-    """The bytes of a peer are not a frame that the peer may send.
+    """The bytes of a peer are not a valid frame.
 
     Attributes:
         code: The code of the close frame that the peer is sent.
@@ -102,9 +102,9 @@ class FrameReader:
         self._most_bytes = most_bytes
         self._data = b""
         self._at = 0  # where the next frame begins
-        self._need = _HEAD  # bytes that have to be here before they are looked at again
-        self._parts: list[bytes] = []  # what has come since
-        self._come = 0  # bytes of them
+        self._need = _HEAD  # how many bytes have to come before they are parsed again
+        self._parts: list[bytes] = []  # the pieces that have come since
+        self._come = 0  # how many bytes these pieces have
         self._opcode = 0  # opcode of the incomplete message; 0: there is none
         self._message = bytearray()
         self._letters = _Letters()
@@ -128,7 +128,7 @@ class FrameReader:
         `FRAGMENT` stands for a fragment that does not end its message, so that a caller can count all frames.
 
         Raises:
-            FrameError: The bytes are no allowed frame; the bytes after them cannot be read.
+            FrameError: The bytes are not a valid frame; the bytes after them cannot be read.
         """
         while True:
             data, at = self._data, self._at
@@ -223,7 +223,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
     if size <= _MANY:
         key = (mask * (size + 3 >> 2))[:size]
         return (int.from_bytes(payload) ^ int.from_bytes(key)).to_bytes(size)
-    numpy: Any = sys.modules.get("numpy")  # ten times as fast, but not worth 20 MB to programs without arrays
+    numpy: Any = sys.modules.get("numpy")  # ten times as fast, but too large (20 MB) to import for this alone
     # otherwise another thread is importing it at the moment
     if hasattr(numpy, "frombuffer") and hasattr(numpy, "uint32"):
         whole = size & -_MASK
@@ -237,7 +237,7 @@ def _unmasked(payload: bytes, mask: bytes) -> bytes:
 
 
 def _text(payload: bytes, letters: codecs.IncrementalDecoder | None = None, *, is_last: bool = True) -> str:
-    """Decode a text. ``letters`` keeps the incomplete character at the end of the fragment before this one."""
+    """Decode a text; ``letters`` holds the incomplete character at the end of the previous fragment."""
     try:
         return payload.decode() if letters is None else letters.decode(payload, is_last)
     except UnicodeDecodeError as error:
@@ -261,7 +261,7 @@ def framed(message: str | bytes) -> bytes:
     if type(message) is str:
         first, payload = _WHOLE_TEXT, message.encode()
     else:
-        first, payload = _WHOLE_BINARY, message  # type: ignore[assignment]  # it is one or the other
+        first, payload = _WHOLE_BINARY, message  # type: ignore[assignment]  # it is either text or bytes
     size = len(payload)
     return _HEADS[first][size] + payload if size <= _SHORT else _frame(first, payload)
 

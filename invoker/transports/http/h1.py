@@ -11,8 +11,8 @@ Theory. Requests are answered one after another; bytes after one are read ahead,
     LINGERING the rest of a refused body       linger_s                IDLE
     ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
 
-A connection whose first bytes are the preface of HTTP/2 is passed on; so is one whose WebSocket handshake was answered.
-One `Alarm` serves all states.
+A connection whose first bytes are the preface of HTTP/2 is passed on to `Http2`; after a WebSocket handshake it is
+passed on to a `SocketConnection`. One `Alarm` serves all states.
 """
 
 from __future__ import annotations
@@ -42,19 +42,21 @@ log = logging.getLogger(__name__)
 
 HandOver = Callable[[asyncio.Transport, bytes], None]
 
-_STREAMING: Final = State.STREAMING  # each item looks at it, and Python 3.11 finds members of an enum slowly
+_STREAMING: Final = State.STREAMING  # used for each item, and looking up an enum member is slow in Python 3.11
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _NO_MORE: Final = Counted(0)
 _CLOSE_S: Final = 5.0
-"""How long the last bytes may wait to be taken."""
+"""Seconds that the client has to take the last bytes."""
 _FAREWELL_S: Final = 1.0
 _FAREWELL_BYTES: Final = 4 << 20
-"""Behind a refusal this much is still read and for this long: a reset could overtake it."""
+"""After a refusal, this many bytes are still read and dropped, for the seconds above: closing at once would reset the
+connection, and the client might not read the refusal."""
 _IMPATIENT_S: Final = 1.0
-"""A client that is refused before ``100 Continue`` may send its body nevertheless; it has this long to begin."""
+"""Seconds to wait whether a client that was refused before ``100 Continue`` sends its body nevertheless."""
 _WATCH_S: Final = 0.1
-"""A client that has half-closed may wait for its answer, or may have left: what takes longer is not answered to it."""
+"""A client that has half-closed may wait for its response, or may have left. It counts as gone after this many
+seconds."""
 _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -82,9 +84,9 @@ class Http1(asyncio.Protocol):
         self._state = State.IDLE
         self._is_fresh, self._is_lost = True, False
         self._has_ended = False  # whether the client has ended its side of the connection
-        self._ends = False  # whether the connection ends after the response that is written now, or after the next one
-        self._data = b""  # that has not been taken
-        self._seen = self._dropped = 0  # bytes of it that are no head yet; bytes of a body that is not wanted
+        self._ends = False  # whether the connection ends after the current response, or after the next one
+        self._data = b""  # received bytes that are not yet parsed
+        self._seen = self._dropped = 0  # bytes without the end of a head; bytes of a refused body
         self._request: Request | None = None
         self._left: Chunks | Counted = _NO_MORE  # the rest of the body that is still to come
         self._waits = False  # whether the client waits for 100
@@ -128,7 +130,7 @@ class Http1(asyncio.Protocol):
             self._read_control.shut()
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more: it has left, unless it waits for answers to earlier requests."""
+        """Note that the client sends no more: it has left, unless it waits for responses to earlier requests."""
         request, self._has_ended = self._request, True
         awaits = self._data if request is None else request.is_whole
         # TLS cannot be half closed.
@@ -178,7 +180,7 @@ class Http1(asyncio.Protocol):
         """End the connection now, without a last message to the client."""
         if self.fileno() >= 0:  # asyncio 3.11 fails if `abort` follows a `close` that waits for its last writes
             if self._state in (State.STREAMING, State.WRITING) and self._writer.is_bare:
-                reset(self._transport.get_extra_info("socket"))  # a normal end would look like the end of the body
+                reset(self._transport.get_extra_info("socket"))  # otherwise this looks like the end of the body
             self._transport.abort()
 
     cut = abort
@@ -323,14 +325,14 @@ class Http1(asyncio.Protocol):
         if self._request.is_whole:
             self._next()
             return
-        # Closing now would reset the connection, maybe before the response is read.
+        # Closing now would reset the connection, perhaps before the client has read the response.
         self._state = State.LINGERING
         self._connections.idle[self] = None
         self._alarm.set(*((_IMPATIENT_S, self._close) if self._waits else (self._settings.linger_s, self.abort)))
         self._read_control.open()
 
     def _next(self) -> None:
-        """Go on with the next request, or close the connection."""
+        """Continue with the next request, or close the connection."""
         self._request = None
         self._state = State.IDLE
         if self._ends or (self._has_ended and not self._data):
@@ -339,7 +341,7 @@ class Http1(asyncio.Protocol):
         self._connections.idle[self] = None
         self._alarm.set(_WATCH_S if self._has_ended else self._settings.idle_s, self._give_up)
         if self._data:
-            self._soon.do(self._go_on)  # other tasks have a turn between two requests of this connection
+            self._soon.do(self._go_on)  # let other tasks run between two requests of this connection
         self._read_control.open()
 
     def _go_on(self) -> None:
@@ -358,7 +360,7 @@ class Http1(asyncio.Protocol):
     # The end.
 
     def _refuse(self, refused: RefusedError) -> None:
-        """Answer bytes that are no request, and ignore all later bytes."""
+        """Answer bytes that are not a valid request, and ignore all later bytes."""
         log.debug("a connection is ended: %s", refused)
         if self._state in (State.IDLE, State.BUSY):  # otherwise the request is answered already
             self._transport.write(response_bytes(Response(refused.status, (), b"", close=True)))
@@ -374,7 +376,7 @@ class Http1(asyncio.Protocol):
             request.leave()
 
     def _close(self, *, is_reading: bool = False) -> None:
-        """Close once everything is written; until then drop what still comes, which would reset the connection."""
+        """Close once everything is written. Until then drop received bytes: unread ones would reset the connection."""
         transport = self._transport
         is_reading = (is_reading or bool(self._data)) and not self._has_ended and transport.can_write_eof()
         self._state = State.ENDING

@@ -1,17 +1,17 @@
 """`Http2`: one connection of HTTP/2, whose frames the sans-IO library h2 reads and writes (ADR 65).
 
-Theory. Requests run beside one another, each as an `Http2Stream`, which gives its request to the same `Exchange` as a
+Theory. Requests run concurrently, each as an `Http2Stream`, which gives its request to the same `Exchange` as a
 connection of HTTP/1.1. No request slows down another one:
 
 * The window of the connection is opened for all bytes that come, that of a stream only for those that its request has
-  taken. So a request that takes nothing holds up its own client's stream.
+  taken. So a request that takes nothing blocks only its own stream.
 * Streams send in turn, a frame each, as far as the client's windows allow. Their bytes wait in the stream, so that
   little waits in the transport.
-* A few frames are read in one turn of the loop, and `FrameRateLimit` counts those that ask for nothing.
-* While the client takes nothing of what is written, nothing is read from it: answers to its frames cannot pile up.
+* A few frames are read in one turn of the loop, and `FrameRateLimit` counts frames that are not part of a request.
+* While the client does not read, nothing is read from it either, so answers to its frames cannot pile up.
 
-A connection ends when it had no request for ``idle_s``; after the last response, if either side is leaving; when its
-client breaks a rule, or takes nothing. Then GOAWAY says which requests were not begun. GOAWAY is not sent while
+A connection ends when it had no request for ``idle_s``; after the last response, if either side is closing; when its
+client breaks a rule, or does not read. Then GOAWAY says which requests were not begun. GOAWAY is not sent while
 requests are under way, because clients that use h2 read nothing after it. A request that begins meanwhile is refused,
 so that it can be sent again elsewhere. WebSocket (RFC 8441) is not offered, nor is push. Priorities are ignored (RFC
 9113, 5.3.2).
@@ -55,12 +55,13 @@ _STEP_BYTES: Final = 16 * 1024
 """The window of the connection is opened again in steps of this many bytes."""
 _FRAME_BYTES: Final = 16 * 1024
 _TURN_BYTES: Final = 64 * 1024
-"""Bytes that are sent in one turn."""
+"""How many bytes are sent in one turn of the loop."""
 _READ_AHEAD_BYTES: Final = 64 * 1024
 _CLOSE_S: Final = 5.0
 _FAREWELL_S: Final = 1.0
 _FAREWELL_BYTES: Final = 4 << 20
-"""When a connection is ended, this much is still read and for this long: a reset could overtake the GOAWAY."""
+"""When a connection is ended, this many bytes are still read and dropped, for the seconds above: closing at once would
+reset the connection, and the client might not read the GOAWAY."""
 
 
 class Http2(asyncio.Protocol):
@@ -72,7 +73,7 @@ class Http2(asyncio.Protocol):
         heads: Reads the heads of all connections.
 
     Attributes:
-        app: Answers.
+        app: Answers the requests.
         peer: The address of the client.
     """
 
@@ -87,10 +88,10 @@ class Http2(asyncio.Protocol):
         self._is_full = self._is_lost = self._is_ending = self._is_leaving = self._is_handling = self._is_local = False
         self._streams: dict[int, Http2Stream] = {}
         self._slow = 0  # streams that wait for the rest of their bodies, while no function runs for them
-        self._sending: dict[Http2Stream, None] = {}  # streams with something to send, in turn
-        self._frames = FrameRateLimit()  # what has come and is not handled yet
-        self._unreturned = 0  # of the window of the connection
-        self._dropped = 0  # bytes behind the end
+        self._sending: dict[Http2Stream, None] = {}  # streams with something to send, in the order of their turns
+        self._frames = FrameRateLimit()  # received bytes that are not handled yet
+        self._unreturned = 0  # bytes of the connection's window that are not yet returned
+        self._dropped = 0  # how many bytes were dropped after the end
         self._alarm = Alarm()
         self._handling, self._flushing = Soon(), Soon()
         self._h2 = server_side()
@@ -123,7 +124,7 @@ class Http2(asyncio.Protocol):
             self._read_control.shut()
 
     def eof_received(self) -> bool:
-        """End the connection, since its client sends no more, not even that it has taken anything."""
+        """End the connection, since a client that sends no more can send no WINDOW_UPDATE either."""
         self._lose()
         self._alarm.set(_CLOSE_S, self.abort)  # asyncio closes when the written bytes are taken
         return False
@@ -139,19 +140,19 @@ class Http2(asyncio.Protocol):
             self._connections.leave(self)
 
     def pause_writing(self) -> None:
-        """Send and read no more, since the client takes nothing."""
+        """Stop sending and reading, since the client does not read."""
         self._is_full = True
         self._read_control.shut()
         if self._streams:  # otherwise the connection is idle, and the alarm is set already
             self._alarm.set(self.app.settings.write_s, self._not_taken)
 
     def resume_writing(self) -> None:
-        """Go on, since the client has taken most of the written bytes."""
+        """Continue, since the client has taken most of the written bytes."""
         self._is_full = False
         if self._streams and not self._is_ending:
             self._alarm.unset()
         self._read_control.open()
-        self._handling.do(self._handle)  # what has come meanwhile, and then `_flush`
+        self._handling.do(self._handle)  # handles the bytes that have come meanwhile, then calls `_flush`
 
     # The transport calls these.
 
@@ -243,7 +244,7 @@ class Http2(asyncio.Protocol):
             log.debug("an HTTP/2 connection was ended: %s", error)
             self._end(None)
             return
-        except Exception:  # a peer's frames may make h2 fail; then only this connection ends
+        except Exception:  # frames of the peer may make h2 fail; only this connection ends then
             log.debug("an HTTP/2 connection failed", exc_info=True)
             self.abort()
             return
@@ -306,7 +307,7 @@ class Http2(asyncio.Protocol):
     def _received(self, event: DataReceived) -> None:
         size = event.flow_controlled_length
         self._unreturned += size
-        if self._unreturned >= _STEP_BYTES:  # a slow stream holds up only itself
+        if self._unreturned >= _STEP_BYTES:  # a slow stream blocks only itself
             self.open_window(self._unreturned)
             self._unreturned = 0
         stream = self._streams.get(event.stream_id)
@@ -342,7 +343,7 @@ class Http2(asyncio.Protocol):
             if is_last and not stream.is_whole:
                 # RFC 9113, 8.1: the response is complete, and the client need not send the rest of its body.
                 h2.reset_stream(number, ErrorCodes.NO_ERROR)
-        except ProtocolError:  # the client has reset it, or has left
+        except ProtocolError:  # the client has reset the stream, or has left
             return 0
         if is_last:
             stream.sent()
@@ -375,7 +376,7 @@ class Http2(asyncio.Protocol):
             stream.lose()
 
     def _end(self, code: ErrorCodes | None = ErrorCodes.NO_ERROR, why: bytes = b"") -> None:
-        """Send GOAWAY, and close. What still comes is read for a moment, since unread bytes would reset the connection.
+        """Send GOAWAY, and close. Later bytes are read for a moment, since unread ones would reset the connection.
 
         Args:
             code: Why the connection ends; None: h2 has sent the GOAWAY.

@@ -1,11 +1,11 @@
-"""What a client of HTTP/2 may do: the limits of h2, and `FrameRateLimit`, which bounds frames that ask for nothing.
+"""The limits for a client of HTTP/2: those of h2, and `FrameRateLimit` for frames that are not part of a request.
 
 A frame of nine bytes costs a server a thousand times as much as its sender: the server parses it, answers it, or begins
 a request that the next frame takes back. So each connection has an allowance for frames that are neither a request nor
 a part of one. The allowance grows slowly with time, and with the bytes that are sent to the client, since a client that
 takes a long response has to send WINDOW_UPDATEs. A client that exceeds it gets ENHANCE_YOUR_CALM (RFC 9113, 10.5).
 
-The parser handles all that it is given before other tasks have a turn, so it is given a few frames at a time.
+The parser handles all its input before other tasks can run, so it gets only a few frames at a time.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from hpack import Decoder, HeaderTuple, HPACKDecodingError
 from invoker.transports.http.h1 import PREFACE
 
 MOST_STREAMS: Final = 100
-"""Requests at once."""
+"""The most requests at once on one connection."""
 MOST_HEAD_BYTES: Final = 64 * 1024
-"""Bytes of a head once decoded, with 32 more for each field (RFC 9113, 6.5.2)."""
+"""The most bytes of a decoded head, where each field counts 32 more (RFC 9113, 6.5.2)."""
 _TABLE_BYTES: Final = 4096
-"""Bytes of headers that are remembered for a client at most. It may ask for 4 GiB, and all are searched each time."""
+"""The most bytes of the header table that is kept for a client. A client may ask for 4 GiB, and the whole table is
+searched for each header."""
 
 _DATA, _HEADERS, _RST_STREAM, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 3, 4, 7, 9
 _UNKNOWN = b"\xfe"
-"""A type of frame that nobody knows, and everybody ignores (RFC 9113, 5.5)."""
+"""An undefined type of frame, which every receiver must ignore (RFC 9113, 5.5)."""
 _END_STREAM, _PADDED = 1, 8
 _OF_HEADS: Final = frozenset({_HEADERS, _CONTINUATION})
 
@@ -41,23 +42,28 @@ _RESET_FRAMES: Final = 2
 """RST_STREAM counts as this many frames, because a request was begun before it."""
 _PER_SECOND: Final = 100.0
 _BYTES_A_FRAME: Final = 1024
-"""For each of these sent to the client it may send one more frame: some send two WINDOW_UPDATEs for each 4 KiB."""
+"""The client may send one more frame for each of these bytes that is sent to it: some send two WINDOW_UPDATEs for each
+4 KiB."""
 _SETTING_BYTES: Final = 64
 """A SETTINGS frame counts once more for each of these bytes, because it may hold thousands of settings."""
 _FRAME_BYTES: Final = 16 * 1024
-"""Our SETTINGS allow no longer frames. h2 would notice one at its last byte, and hold 16 MiB until then."""
+"""The most bytes of a frame that our SETTINGS allow. h2 would notice a longer one only at its end, and hold up to 16
+MiB until then."""
 _CONTINUATIONS: Final = 16
-"""At most this many for one head: a frame has up to 16 KiB, and heads of more than 64 KiB are refused anyway."""
+"""The most CONTINUATION frames of one head: a frame has up to 16 KiB, and heads of more than 64 KiB are refused
+anyway."""
 _HEAD_BYTES: Final = 128 * 1024
 """The most bytes of a head on the wire: it may have 64 KiB once decoded, and a client that encodes it badly sends twice
 as many. Reading takes 0.3 us a byte, in one go."""
 _UPDATES: Final = re.compile(rb"(?:[\x20-\x3e]|\x3f[\x80-\xff]*[\x00-\x7f]){3}")
-"""More changes of the table's size than a head needs (RFC 7541, 4.2). hpack takes any number, 6 us for each."""
+"""Matches three changes of the table's size, more than a head needs (RFC 7541, 4.2). hpack accepts any number, at 6 us
+each."""
 _PADDING: Final = 256
 _AT_ONCE: Final = 16
-"""Frames that are parsed in one turn: eight requests with their RST_STREAMs at most."""
+"""The most frames that are parsed in one turn: eight requests with their RST_STREAMs."""
 _HEAD_STEP: Final = 512
-"""A head counts as one more frame of its turn for each of these bytes, which may be a field each, 6 us to read."""
+"""A head counts as one more frame of its turn for this many bytes: each byte may be a field, which takes 6 us to
+read."""
 _HEAD: Final = 9
 
 
@@ -91,7 +97,7 @@ def bound_table(h2: H2Connection) -> None:
 
 
 class FloodError(Exception):
-    """The client has used up its allowance, or sends something that is too large.
+    """The client has used up its allowance of frames, or has sent a frame or head that is too large.
 
     Attributes:
         code: The error code that is sent to the client.
@@ -120,11 +126,11 @@ class FrameRateLimit:
         self._allowance = _ALLOWANCE
         self._counted_s = clock()
         self._continued = 0
-        self._came = 0  # bytes of the head that comes now
+        self._came = 0  # how many bytes of the current head have come
         self._left = len(PREFACE)
-        self._head = b""  # of a frame, which is not whole
+        self._head = b""  # the incomplete header of a frame
         self._data = b""
-        self._at = 0  # bytes of it that were taken
+        self._at = 0  # how many bytes of the first piece were taken
 
     def sent(self, size: int) -> None:
         """Count bytes that went to the client."""
@@ -136,7 +142,7 @@ class FrameRateLimit:
         Clients can attack by causing many resets (CVE-2025-8671).
 
         Raises:
-            FloodError: There were too many.
+            FloodError: There were too many resets.
         """
         self._spend(_RESET_FRAMES)
 
@@ -155,7 +161,7 @@ class FrameRateLimit:
         return len(self._data) - self._at
 
     def take(self) -> bytes:
-        """The next bytes, of a few frames; they need not begin where a frame begins, but no head is cut.
+        """The next bytes, of a few frames. They may begin inside a frame, but a head is never split.
 
         Raises:
             FloodError: Too many frames requested nothing, or one is too long.

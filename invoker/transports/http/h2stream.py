@@ -10,9 +10,9 @@ Theory. The states of a stream are those of a connection of HTTP/1.1 (`invoker.t
     LINGERING  the rest of a body that is not wanted    write_s; then the stream is reset with NO_ERROR
     ENDING     the task of the request, if it has one   until it has noticed that the client is gone
 
-Both directions are bounded by windows. The client may send more of a body for bytes that were taken of it, in steps of
-16 KiB; padding is taken at once. Of a response up to 32 KiB wait here for the client's window, or one part of a long
-one; then the function waits.
+Both directions are bounded by windows. The window of the body is opened again for the bytes that the request has taken,
+in steps of 16 KiB; padding counts as taken at once. Up to 32 KiB of a response, or one part of a long one, wait here
+for the client's window; after that the function waits.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 
 _STREAMING: Final = State.STREAMING  # each item looks at it, and Python 3.11 finds members of an enum slowly
 _STEP_BYTES: Final = 16 * 1024
-"""The client's window is opened in steps of this many taken bytes; it has four times as many."""
+"""The window of the body is opened again in steps of this many taken bytes; the whole window has four times as many."""
 _HIGH_BYTES: Final = 32 * 1024
-"""While so many bytes of a response wait for the client's window, its function waits."""
+"""While this many bytes of a response wait for the client's window, the function waits."""
 _LOW_BYTES: Final = 16 * 1024
 
 
@@ -110,12 +110,12 @@ class Http2Stream:
         self._known = known
         self._state = State.BUSY
         self._has_met = False  # whether the request has begun
-        self._waits = known.head.waits  # whether the client waits for 100
+        self._waits = known.head.waits  # whether the client waits for 100 Continue
         self._is_watched = False  # whether the client has to take the last bytes in time
         self._lingers = False  # whether the rest of the request is read before its response ends
         self._body = bytearray()  # bytes of the body that were not yet given to the request
-        self._left = known.head.length  # bytes that are announced and have not come
-        self._received = self._returned = 0  # bytes of the client's window: used up, and opened again
+        self._left = known.head.length  # how many announced bytes have not come yet
+        self._received = self._returned = 0  # bytes of the client's window that are used up, and that are opened again
         self._alarm, self._soon = Alarm(), Soon()
         self._writer: Writer | None = None  # only for responses that are long or streamed
         app = connection.app
@@ -257,7 +257,7 @@ class Http2Stream:
             self._break_off()
 
     def leave_to(self, take: Callable[[asyncio.Transport, bytes], None]) -> None:  # noqa: ARG002
-        """Never called, since WebSocket is not offered over HTTP/2."""
+        """Refuse, since WebSocket is not offered over HTTP/2; never called."""
         raise AssertionError("a stream cannot change its protocol")
 
     def abort(self) -> None:
@@ -299,7 +299,8 @@ class Http2Stream:
         if self.is_whole or not self._lingers:
             self._finish()
             return
-        # RFC 9113, 8.1 allows to stop the client now, but some take that for a failure, and drop the response.
+        # RFC 9113, 8.1 allows the server to reset the stream now, but some clients treat that as a failure, and drop
+        # the response.
         self._state = State.LINGERING
         self._body.clear()
         self._alarm.set(self._connection.app.settings.write_s, self._finish)
@@ -319,7 +320,7 @@ class Http2Stream:
         self._connection.send_soon(self)
 
     def _go_on(self) -> None:
-        """Do the next step of a response, since the client has taken enough."""
+        """Continue a response, since the client has taken enough of it."""
         writer = self._writer
         if self.is_over or writer is None or writer.is_full:
             return

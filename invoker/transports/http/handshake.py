@@ -1,8 +1,8 @@
-"""The handshake of a WebSocket, as an answer to its request (RFC 6455, 4.2).
+"""Answers the handshake request of a WebSocket (RFC 6455, 4.2).
 
-Whether the client may connect was judged before. A path without conversations is 404; an invalid handshake is 400, or
-426 if another version of the protocol would be accepted. Then the service may refuse it. Otherwise the connection goes
-over to a `SocketConnection`.
+Whether the client may connect was already checked. A path without conversations is 404; an invalid handshake is 400, or
+426 if another version of the protocol would be accepted. Then the service may refuse it. Otherwise a `SocketConnection`
+takes the connection over.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def shake_hands(app: HttpApp, head: Head) -> Begin:
     """Find the handler for a handshake.
 
     Args:
-        app: Knows the handler of each path.
+        app: Has the handler of each path.
         head: The head of the handshake.
     """
 
     def begin(exchange: Exchange) -> Listener:
-        assert isinstance(exchange, Request)  # over HTTP/2 this transport does not offer WebSocket
+        assert isinstance(exchange, Request)  # WebSocket is not offered over HTTP/2
         request, handler = head.request, app.sockets(head.request.path)
         met = NOT_FOUND if handler is None else _refusal(head) or handler.meet(request)
         if isinstance(met, Response):

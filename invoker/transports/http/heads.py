@@ -1,9 +1,8 @@
 r"""Heads of HTTP/1.1: the bytes up to the empty line become a `Head`, or are refused.
 
-Theory. Two programs that read one head differently can be made to disagree about where a request ends, so that one of
-them passes on a request which it has never seen ("request smuggling"). So there is one way to read a head here: by the
-grammar of RFC 9112, and every ambiguity is refused. The grammar is two regular expressions, since it is a regular
-language::
+Theory. Two programs that parse the same head differently may disagree about where a request ends, so that one of them
+passes on a request that it has not checked ("request smuggling"). So heads are parsed strictly by the grammar of RFC
+9112, and every ambiguity is refused. The grammar is regular, so two regular expressions implement it::
 
     refused with 400     why
     -------------------  ------------------------------------------------------------------------------------------
@@ -18,8 +17,7 @@ language::
 
 A Transfer-Encoding other than ``chunked`` is 501, another version of HTTP 505, a head with too many fields 431.
 
-The same bytes always have the same meaning, so a reader of many heads of one peer may cache the last one with its
-result.
+Equal bytes always have an equal result, so code that reads many heads of one peer may cache the last result.
 """
 
 from __future__ import annotations
@@ -47,11 +45,11 @@ _LENGTH: Final = re.compile(r"[0-9]{1,20}")
 _TELLING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "expect", "upgrade"},
 )  # fmt: skip
-"""Fields that this transport itself understands."""
+"""The fields that this transport evaluates itself."""
 
 
 class RefusedError(Exception):
-    """The bytes of a peer are not what HTTP allows here.
+    """The peer has sent bytes that HTTP does not allow here.
 
     Attributes:
         status: The status that is sent to the peer.
@@ -67,10 +65,10 @@ class Head(msgspec.Struct, frozen=True):
 
     Attributes:
         request: The part for handlers.
-        host: The host of a target that is a whole URI; otherwise empty.
-        length: Bytes of the body; None: the body has chunks or frames of HTTP/2, and its length is not announced.
+        host: The host in the request target if the target is a whole URI; otherwise empty.
+        length: Bytes of the body; None: its length is not announced, since it comes in chunks or in HTTP/2 frames.
         is_kept: Whether the connection may serve another request.
-        waits: Whether the client waits for 100 before it sends the body.
+        waits: Whether the client waits for 100 Continue before it sends the body.
         is_socket: Whether it is the handshake of a WebSocket.
     """
 
@@ -161,7 +159,7 @@ def head_of_fields(fields: Iterable[tuple[bytes, bytes]]) -> Head:
 
 
 def _split(target: str) -> tuple[str, str, str]:
-    """Split a target that is a whole URI into its host, its decoded path, and its query."""
+    """Split a request target, perhaps a whole URI, into its host, its decoded path, and its query."""
     path, _, query = target.partition("?")
     host = target_host(path)
     if host:
@@ -170,10 +168,10 @@ def _split(target: str) -> tuple[str, str, str]:
 
 
 def _fields(data: bytes, at: int) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """All fields, and the ones that the transport itself uses; the values of a repeated field are joined."""
+    """All fields, and a dict of those that the transport itself uses; the values of a repeated field are joined."""
     headers: list[tuple[str, str]] = []
     told: dict[str, str] = {}
-    # Latin-1 keeps every byte, so a UTF-8 value can be decoded later.
+    # Latin-1 keeps every byte, so a value in UTF-8 can be decoded later.
     text = data[at:-4].decode("latin-1")
     is_plain = text.isascii()
     for line in text.split("\r\n") if text else ():
@@ -221,7 +219,7 @@ def _tokens(value: str) -> set[str]:
 
 
 def check_begun(data: bytes, at: int) -> None:
-    """Refuse early the beginning of a head that cannot become valid.
+    """Refuse an incomplete head that cannot become valid.
 
     Raises:
         RefusedError: The head is too long, or has invalid line ends.
@@ -243,7 +241,7 @@ def target_host(target: str) -> str:
 
 
 def text_of(data: bytes) -> str:
-    """Decode as UTF-8, which the invoker's own responses use, otherwise as Latin-1, which accepts every byte."""
+    """Decode as UTF-8, which the invoker's own responses use, or as Latin-1, which accepts every byte."""
     try:
         return data.decode()
     except UnicodeDecodeError:

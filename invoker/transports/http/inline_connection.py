@@ -1,8 +1,8 @@
-"""The objects of a leading thread for one client: its `Connection`, and the `Reply` to a request; and `LateWrites`.
+"""The objects of a leading thread for one client: its `Connection`, the `Reply` to a request, and `LateWrites`.
 
 A reply is the outlet of the conversation that makes the response. It is written once: by the thread when the function
-is over, or by any thread if the client need not wait for that: the time limit of the request or of the drain is
-reached, or the response exists although the function continues.
+is over, or before by any thread if the time limit of the request or of the drain is reached, or if the response is
+known although the function continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from invoker.transports.http.response_packing import ready
 log = logging.getLogger(__name__)
 
 GRACE_S: Final = 0.1
-"""A client that sends no more may still read: it gets the response if the function is done within this time."""
+"""A client that has half-closed may still read: it gets the response if the function is done within this many
+seconds."""
 
 _PEEK_BYTES: Final = 4096
 
@@ -79,7 +80,7 @@ class Connection:
             return True
 
     def shut(self) -> None:
-        """Shut the connection down, which the client and a thread that waits for it notice."""
+        """Shut the connection down; the client notices, and so does a thread that waits for the connection."""
         with suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
 
@@ -116,8 +117,6 @@ def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection
 
     A connection from which a request may have come is not idle any more, even if no thread has read it yet.
 
-    One on which a request may have come is not idle any more, although no thread has read it yet.
-
     Args:
         idle: The idle connections, the longest idle first.
         since_s: A connection that has never sent a byte is spared if it is newer than ``since_s``.
@@ -135,10 +134,10 @@ def evictable(idle: Sequence[Connection], since_s: float) -> Iterator[Connection
 
 
 class LateWrites:
-    """Writes on the loop what clients did not take at once, so that no thread waits for them.
+    """Writes on the loop the bytes that clients did not take at once, so that no thread waits for them.
 
     Args:
-        write_s: How long a client may take for one part of the response.
+        write_s: Seconds that a client may take for one part of the response.
         written: Called when everything is written.
         end: Called when the connection cannot be used any more.
         memory: Counts long responses.
@@ -204,7 +203,7 @@ class Reply:
     Args:
         write: Writes the response.
         connection: The connection to write to.
-        plain: The request's head.
+        plain: The head of the request.
         deadline: When the request times out, on the clock of ``time.monotonic``; None: never.
 
     Attributes:
@@ -273,7 +272,7 @@ class Reply:
 
 
 def packed(response: Response, plain: Plain, turn: Turn | None) -> Response:
-    """The response as it is sent; another thread leads while a long one is packed.
+    """The response as it is sent; if a long response has to be packed, another thread leads meanwhile.
 
     Args:
         response: The response to be packed.

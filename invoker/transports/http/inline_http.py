@@ -1,15 +1,15 @@
-"""`InlineHttp`: answers plain requests in the thread that reads them, without a hop.
+"""`InlineHttp`: answers plain requests in the thread that reads them.
 
 Theory. One thread *leads* (`execution.thread.leader_follower`): it waits for all connections at once, reads a request
 from one, runs the function, and writes the response, during the run if it streams (`InlineStream`). Another thread
-takes the lead as soon as this one may take long. A request that is not plain (`PlainHeads`) goes to the loop's server
-together with the bytes that were read, before any answer; so there is one HTTP server, and this is a short
-cut. A connection is
+takes the lead as soon as this one may be busy for long. A connection whose request is not plain (`PlainHeads`) is
+passed on to the loop's server together with the bytes that were read, before any response. So the loop's server handles
+every case, and this is a fast path. A connection is
 
 * *idle*: it waits for a request, in the order in which it became so;
 * *begun*: a plain head has come, and some of its body; if the rest does not come soon, the loop waits for it;
 * *taken*: a thread serves it, or the loop writes the rest of a response that the client does not take at once;
-* gone: closed, or given to the loop's server for good.
+* *gone*: closed, or passed on to the loop's server for good.
 
 A thread that takes a connection out of the dictionary of idle or of begun ones owns it: only one thread can do that.
 """
@@ -47,12 +47,12 @@ log = logging.getLogger(__name__)
 
 _READ_BYTES: Final = 64 * 1024
 _READS: Final = 16
-"""A request that came in more pieces than this is left to the loop."""
+"""A request that came in more pieces than this is passed on to the loop."""
 _AT_ONCE: Final = 64
 _NOTHING: Final[Iterator[bytes]] = iter(())
 _EVICTABLE: Final = 64
 _LOOK_S: Final = 0.1
-"""Seconds between two looks for connections that wait for too long; the rest of a body may take as long."""
+"""Seconds between two checks for connections that wait for too long; also the time limit for the rest of a body."""
 
 
 def can_lead() -> bool:
@@ -66,7 +66,7 @@ class InlineHttp:
     Args:
         driver: Runs the conversations.
         settings: Limits in time.
-        adopt: Gives a connection to the loop's server, with the bytes that were read of a request.
+        adopt: Passes a connection on to the loop's server, with the bytes of a request that were read.
     """
 
     def __init__(self, driver: Driver, settings: HttpSettings, adopt: Callable[[socket.socket, bytes], object]) -> None:
@@ -85,7 +85,7 @@ class InlineHttp:
         self._begun: dict[int, Connection] = {}
         self._ready: deque[int] = deque()  # descriptors that can be read
         self._lock = threading.Lock()
-        self._inside = 0  # threads that lead, or serve work that they took when they did
+        self._inside = 0  # how many threads lead, or serve work that they took while they led
         self._rests = LateWrites(settings.write_s, self._written, self.end, driver.engine.memory)
         self._timer: asyncio.TimerHandle | None = None
         self._changed = asyncio.Event()
@@ -136,7 +136,7 @@ class InlineHttp:
                     self._hand_over(one, one.begun)
 
     async def stop(self, grace_s: float) -> int:
-        """Wait for the running responses, then cut their connections; gives the number of cut ones. Idempotent."""
+        """Wait for the running responses, then cut their connections; returns the number of cut ones. Idempotent."""
         self._is_stopping = True
         self.leave()
         with suppress(TimeoutError):
@@ -213,7 +213,8 @@ class InlineHttp:
     def _park(self, fd: int) -> None:
         """Stop watching a connection for now, since bytes come while another thread serves it.
 
-        Set the flag, then check whether it is idle; `_release` does the reverse, so one of the two notices the other.
+        Sets the flag, then checks whether the connection is idle; `_release` does the reverse, so one of the two
+        notices the other.
         """
         with self._lock:
             connection = self._connections.get(fd)
@@ -278,7 +279,7 @@ class InlineHttp:
             log.exception("a request failed inside the invoker")
             response, is_long = reply.refusal(InternalError()), False
         finally:
-            threads.leave()  # before the client gets the end, since it may call again at once
+            threads.leave()  # before the response ends, since the client may call again at once
         if not (is_long and reply.is_gone()):
             reply.answer(response if reply.is_over else packed(response, plain, turn))
         elif not reply.is_over:
@@ -293,13 +294,13 @@ class InlineHttp:
             stream = InlineStream(session, self._driver, reply, turn=turn, deadline=deadline)
             close = stream.run(frames)
         finally:
-            self._driver.threads.leave()  # before the client gets the end, since it may call again at once
+            self._driver.threads.leave()  # before the response ends, since the client may call again at once
         reply.finish(stream.sent, close, turn)
 
     # These methods are called from any thread.
 
     def begins(self, connection: Connection) -> bool:
-        """Whether the connection ends after the response that begins now."""
+        """Whether the connection ends after the response that is about to begin."""
         connection.ends = self._is_leaving or self._driver.engine.is_draining
         return connection.ends
 
@@ -338,7 +339,7 @@ class InlineHttp:
             self._release(connection, self._idle)
 
     def _release(self, connection: Connection, to: dict[int, Connection]) -> None:
-        """Release the connection: it has no owner until bytes come."""
+        """Put the connection into a dictionary, so that it has no owner until bytes come."""
         connection.since_s = time.monotonic()
         to[connection.fd] = connection
         if connection.is_parked:
@@ -369,7 +370,7 @@ class InlineHttp:
             self._call_loop(self._changed.set)
 
     def _call_loop(self, callback: Callable[..., object], *args: object) -> bool:
-        """Have the loop call a function; returns whether it will."""
+        """Schedule a function on the loop; returns False if the loop has closed."""
         try:
             self._loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:  # the loop has closed
@@ -377,7 +378,7 @@ class InlineHttp:
         return True
 
     def _close(self) -> None:
-        """Close the descriptors for waiting, unless a thread may wait there."""
+        """Close the descriptors of the poll, unless a thread may still wait for them."""
         with self._lock:
             if not self._inside and not self._epoll.closed:
                 self._epoll.close()

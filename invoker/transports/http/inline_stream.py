@@ -2,8 +2,8 @@
 
 Theory. The thread that leads runs the function as a `Whole` conversation, and writes its values (`StreamReply`). The
 first item is sent at once. Later items are kept until the function is over, which takes less than a beat of the sweeper
-for most streams: so each of these costs two writes, and no hop. A stream that takes longer, or gives much, passes the
-lead on, and continues in its thread.
+for most streams: so each of these costs two writes, and no switch of threads. A stream that takes longer, or gives
+much, passes the lead on, and continues in its thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from invoker.transports.http.streamed import HEAD_S, HEARTBEAT_S, StreamingSessi
 from invoker.transports.http.streamreply import MOST_HELD, StreamReply
 
 _ITEM_S: Final = 1e-3
-"""A function that needs less for an item is quick, however many it gives."""
+"""A function that needs fewer seconds for an item counts as quick, however many items it gives."""
 
 
 class InlineStream(Whole):
@@ -51,7 +51,7 @@ class InlineStream(Whole):
         return partial(self.driver.threads.turns.encode_any, invocation.encode, invocation.function.spec.name)
 
     def keep(self, frame: Any) -> None:
-        """Keep one frame; the first item is sent now, unless the function is over with it."""
+        """Keep one frame; the first item is sent now, unless the function ends with it."""
         if self._is_first and type(frame) is BodyChunk:
             self._is_first = False
             self._reply.invocation = self.invocation

@@ -1,8 +1,9 @@
 """`MountedTransport`: the HTTP transport without sockets: another program's ASGI server brings the requests.
 
-That program may stand behind any name and any proxy, so the transport cannot know its own names, and judges `Host` only
-if they are set; the rules about foreign web pages apply as always (ADR 0045). Paths count from where the transport is
-mounted. Entries that servers may leave out of a scope are added here; the servers' own entries are not changed.
+That program may have any host name and be behind any proxy, so the transport cannot know its own names. It checks
+`Host` only if the allowed names are set; the rules about foreign web pages apply as always (ADR 0045). Paths count from
+where the transport is mounted. Keys that servers may leave out of a scope are added here; keys that the server has set
+are not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LEFT: Final = Response(499, (), b"")
 
 
 class MountedTransport:
-    """Serves services over HTTP, in an event loop of others.
+    """Serves services over HTTP, in the event loop of the host program.
 
     Args:
         driver: Runs the conversations.
@@ -111,7 +112,7 @@ def inner_scope(scope: Scope) -> dict[str, Any]:
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    """Answer a request with a refusal, or refuse a handshake, without a transport."""
+    """Refuse a request or a handshake, before there is a transport."""
     if scope["type"] == "websocket":
         await asgisocket.refuse(scope, receive, send, response)
         return

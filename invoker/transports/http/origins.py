@@ -17,9 +17,9 @@ and all of them by `Origin`, except on a plain GET. The rules, of which the firs
 
 The rule of `Host` is needed because the owner of a name can let it lead to 127.0.0.1 after a page was loaded from it
 (DNS rebinding); that page would then be of the same origin as this transport. A transport that is not bound to loopback
-cannot know its own names. Every browser says the Origin of a handshake (RFC 6455, 10.2), so that alone decides; what
-browsers say of its Fetch-Site differs, since its scheme is another one than that of the page. Sources: Fetch (CORS,
-`Origin`), Fetch Metadata.
+cannot know its own names. Every browser sends the Origin of a handshake (RFC 6455, 10.2), so only Origin decides there;
+the Fetch-Site of a handshake differs between browsers, since its scheme is not the scheme of the page. Sources: Fetch
+(CORS, `Origin`), Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _EXPOSED: Final = (
     "Allow, Accept-Encoding, Content-Encoding, ETag, Location, Retry-After, traceparent, traceresponse, "
     "X-GraphPipe-Error, ce-specversion, ce-id, ce-source, ce-type, ce-subject, ce-time, ce-dataschema"
 )
-"""Where credentials are sent, a star means a header of this name (Fetch, 3.3.3)."""
+"""A star means any header only where no credentials are sent; otherwise it is the literal name of a header (Fetch,
+3.3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Verdict:
 
     Attributes:
         response: Ends the request here; None lets it pass.
-        headers: The headers to be added to whatever answers it.
+        headers: The headers to be added to the response.
     """
 
     response: Response | None = None
@@ -67,7 +68,7 @@ class Verdict:
 
 
 class Origins:
-    """Judges requests by their heads alone.
+    """Decides from the head of a request whether the request is allowed.
 
     Args:
         origins: The origins of pages that may call, such as ``https://example.org``; ``*`` means any.

@@ -1,7 +1,8 @@
 """`Outgoing`: the long messages that a socket sends, counted until the peer has taken them.
 
-Messages wait in order, and are made frame by frame as the peer takes them. A large message whose frame is made at once
-is *handed* to the transport, which reports when the peer has taken it. Both count in the budget of the process.
+Messages wait in order, and are split into frames as the peer takes them. A large message that needs only one frame is
+*handed* to the transport, which reports when the peer has taken it. The bytes of both count in the budget of the
+process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Outgoing:
 
     Args:
         memory: The memory of the process.
-        drop: Ends the connection when memory runs out and it holds the most; called on this loop.
+        drop: Ends the connection when memory runs out and this connection holds the most bytes; called on the loop.
     """
 
     __slots__ = ("_drop", "_handed", "_loop", "_memory", "_queue", "_unread", "_waiting")
@@ -56,7 +57,7 @@ class Outgoing:
             self._count()
 
     def next(self) -> bytes | None:
-        """The next frame of the waiting messages; None: none waits any more."""
+        """The next frame of the waiting messages; None when no message waits."""
         while self._queue:
             frames, size = self._queue[0]
             if (frame := next(frames, None)) is not None:
@@ -73,7 +74,7 @@ class Outgoing:
             self._count()
 
     def part(self) -> None:
-        """Release a conversation that is over; it counts as running until the peer has taken all its messages."""
+        """Note that the conversation is over; it counts as running until the peer has taken all its messages."""
         if self._unread is not None and self._waiting + self._handed:
             self._unread.part()
 

@@ -1,16 +1,17 @@
-"""Packs responses: decides which ones are worth it, and packs whole ones (`pack`) and streams (`Packer`).
+"""Compresses ("packs") responses: decides which ones to pack, and packs whole ones (`pack`) and streams (`Packer`).
 
 A whole response is packed if all of these hold; a stream, if all but the second do:
 
 * the client accepts an available coding (`invoker.transports.http.codings`), and does not prefer plain bytes;
-* the body has at least `LEAST_BYTES`: below that, the packed one and its header are hardly shorter;
+* the body has at least `LEAST_BYTES`: below that, the packed body with its header is hardly shorter;
 * its media type is one that packing makes shorter: text, JSON, XML and the like, arrays; not images, audio or archives;
 * it has no header that forbids it: Content-Encoding (it is packed already), Content-Range (it is a part), a digest of
   it, or ``Cache-Control: no-transform``.
 
-A client that takes nothing unpacked (``identity;q=0``) gets everything packed that may be. A response that would be
-packed for another client has ``Vary: Accept-Encoding``, and a strong ETag becomes a weak one where it is packed,
-because its bytes are others. The response to a HEAD has the header fields of a GET, so it is made in the same way.
+A client that refuses unpacked bodies (``identity;q=0``) gets every response packed for which no header forbids it. A
+response that would be packed for another client has ``Vary: Accept-Encoding``, and a strong ETag becomes a weak one
+where it is packed, because its bytes are others. The response to a HEAD has the header fields of the response to a GET,
+so it is made in the same way.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from invoker.transports.http.codings import GZIP, IDENTITY, ZSTD, Choice, zstd_m
 LEAST_BYTES: Final = 1024
 
 AT_ONCE_BYTES: Final = 32 * 1024
-"""A longer body takes more than a millisecond, and is packed in a thread where others would have to wait."""
+"""Packing a body of more bytes takes more than a millisecond, so it is done in a thread where the loop would have to
+wait."""
 
 _GZIP_LEVEL: Final = 4
 _SMALL: Final = (13, 6)
-"""Window and memory level of gzip for a stream: 70 kB instead of 270 kB."""
+"""Window and memory level of gzip for a stream, which then takes 70 kB of memory instead of 270 kB."""
 _ZSTD_WINDOW_LOG: Final = 15
 _ZSTD_LEVEL: Final = 1
 _BODILESS: Final = frozenset({204, 205, 304})
@@ -62,7 +64,7 @@ class _Stream(Protocol):
 
 @lru_cache(256)
 def is_worth(content_type: str) -> bool:
-    """Whether bodies of a media type become much shorter.
+    """Whether packing makes bodies of a media type much shorter.
 
     Args:
         content_type: The content type as the header has it, with parameters.
@@ -74,7 +76,7 @@ def is_worth(content_type: str) -> bool:
 
 
 def coding_for(response: Response | ResponseHead, choice: Choice, size: int) -> str | None:
-    """The coding of a response; `IDENTITY`: it is sent unpacked to this client, but might be packed for another.
+    """The coding of a response; `IDENTITY`: the response is unpacked for this client, but might be packed for another.
 
     Args:
         response: The response, whose headers decide.
@@ -134,7 +136,7 @@ class Packer:
     It needs little memory, since there may be thousands of streams.
 
     Args:
-        coding: Not `IDENTITY`.
+        coding: A coding other than `IDENTITY`.
     """
 
     __slots__ = ("_flush", "_stream")
@@ -154,7 +156,7 @@ class Packer:
             self._flush = zlib.Z_SYNC_FLUSH
 
     def pack(self, data: bytes | memoryview) -> bytes:
-        """Pack more; often nothing comes out."""
+        """Pack more bytes; the result is often empty."""
         return self._stream.compress(data)
 
     def flush(self) -> bytes:

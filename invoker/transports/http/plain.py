@@ -1,12 +1,11 @@
 """`PlainHeads`: reads the heads of plain requests, which a thread can answer.
 
-A request is plain if nothing but its body is still to be read, and nothing but one response is to be written, whole or
-streamed: a POST of HTTP/1.1 with a short body of a known length, on a connection that stays, for a handler that can
-answer it in a thread. All others are left to the loop's server, which reads them from the first byte. So all refusals
-happen there.
+A plain request needs no reads after its body and no writes but one response, whole or streamed: it is a POST of
+HTTP/1.1 with a short body of a known length, on a connection that is kept, for a handler that can answer in a thread.
+All other requests are left to the loop's server, which reads them from the first byte, and which sends all refusals.
 
-Equal bytes have an equal meaning. So the result of a head is cached: whether it may call (`Origins`), its handler, and
-the protocol's result. Clients repeat their heads, and then nothing of them is read again.
+Equal bytes have an equal result, and clients repeat their heads. So the result of a head is cached: whether the client
+may call (`Origins`), the handler, and the request as the protocol has prepared it.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from invoker.transports.http.origins import Origins
 from invoker.transports.http.traced import traced
 
 MOST_BODY_BYTES: Final = 64 * 1024
-"""Bytes that a body may have without being counted against the memory of the process (`invoker.core.budget`)."""
+"""The most bytes of a body that is not counted against the memory of the process (`invoker.core.budget`)."""
 
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1024 * 1024
 _TIMES: Final = 8
-"""The memory of a head that was read, as a multiple of its bytes."""
+"""The memory of a cached head, as a multiple of its bytes."""
 
 _END: Final = b"\r\n\r\n"
 _STRANGE: Final = frozenset({"content-encoding", "expect", "http2-settings", "transfer-encoding", "upgrade"})
@@ -40,7 +39,7 @@ class Plain(NamedTuple):
     Attributes:
         size: Bytes of the head, with its empty line.
         whole: Bytes of the whole request.
-        alike: The prepared request by which the request is answered.
+        prepared: The prepared request by which the request is answered.
         headers: The headers to be added to the response.
         head: The head for the handler.
         choice: The coding of the response.
@@ -61,7 +60,7 @@ class PlainHeads:
 
     Args:
         handler: Gives the handler of a path.
-        origins: Judges whether a caller is allowed.
+        origins: Decides whether a caller is allowed.
         is_local: Whether they come by a Unix socket.
         codings: The codings that responses may have.
     """

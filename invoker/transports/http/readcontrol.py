@@ -1,9 +1,9 @@
-"""`ReadControl`: reads a connection in small pieces, pauses and resumes, and checks that the peer is there.
+"""`ReadControl`: reads a connection in small pieces, pauses and resumes reading, and checks whether the peer has left.
 
-The end of a connection that is not read goes unnoticed. So the kernel is asked now and then. A reset is an end. The end
-of the peer's bytes comes after the unread ones, and perhaps the request is complete: the peer may wait for an answer.
-It has left if nothing is read for a long time. If the reader counts the bytes that it holds, the rest is read at once,
-since the kernel has it, and the end shows whether bytes are missing.
+asyncio does not notice the end of a connection that is not read, so the kernel is polled now and then. After a reset
+the peer is gone. A peer that has half-closed may still wait for the response, if its request is complete; it counts as
+gone if reading does not continue for a long time. If the reader counts the bytes that it holds, the rest is read at
+once, to find out whether bytes are missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 _LOOK_S = 1.0
 _READ_BYTES = 32 * 1024
-"""Bytes that are read at once, before others have a turn: chunks of one byte cost 300 ns for each byte that comes."""
+"""How many bytes are read before other tasks can run: chunks of one byte cost 300 ns for each received byte."""
 _RESET = select.POLLERR | select.POLLHUP
 _ENDED: int = getattr(select, "POLLRDHUP", 0)  # Linux only
 

@@ -1,6 +1,6 @@
 """`Request`: one request of HTTP/1.1. Its connection gives it the body, and asks how much of it is wanted.
 
-A handler reads the body, in a task; or it listens, so that everything happens in the callback that brought it.
+A handler reads the body in a task; or a listener gets the body by callbacks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from invoker.transports.http.writing import size_of
 log = logging.getLogger(__name__)
 
 HIGH_BYTES = 64 * 1024
-"""Bytes that are read ahead of their reader."""
+"""How many bytes are read ahead of the code that reads them."""
 
 
 class BodySource(Protocol):
@@ -59,7 +59,7 @@ class Request(Exchange):
 
     Args:
         head: The head of the request.
-        bringer: The connection that brings the body.
+        source: The connection from which the body comes.
         settings: Limits.
         memory: Counts the body.
         packed: How the body is packed.
@@ -90,13 +90,13 @@ class Request(Exchange):
         self.packer: Packer | None = None
         self._source = source
         self._listener: Listener | None = None
-        self._is_held = False  # paused by a listener that wants no more now
+        self._is_held = False  # whether the listener has paused reading
         self._is_answered = False
         self._has_begun = False
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
         self._for_room: asyncio.Future[None] | None = None
-        self._is_turning = False  # a callback of the loop will unpack more
+        self._is_turning = False  # whether a callback that unpacks more is scheduled
 
     def feed(self, data: bytes, *, is_last: bool) -> None:
         """Take more of the body, which has come."""
@@ -136,7 +136,7 @@ class Request(Exchange):
         return self._parts[0] if self._parts else b""
 
     def attend(self, listener: Listener) -> None:
-        """Let a listener that has taken the whole body know if the client leaves."""
+        """Notify a listener that has taken the whole body if the client leaves."""
         self._parts, self.unread = [], 0
         self._is_complete = True
         self._listener = listener
@@ -176,7 +176,7 @@ class Request(Exchange):
         try:
             response = await packed(response, self.choice, self.head)
         finally:
-            self._source.answered(self, response)  # also when the client has left
+            self._source.answered(self, response)  # also if the client has left
 
     def begin(self, head: ResponseHead) -> None:
         """Write the head of a streamed response."""
@@ -280,7 +280,7 @@ class Request(Exchange):
         except InvocationError as error:
             listener.fail(error)
             return False
-        # A few bytes may become very many, so other tasks have a turn.
+        # Few bytes may unpack to very many, so let other tasks run.
         self._stop_timing()
         if not self._is_turning:
             self._is_turning = True

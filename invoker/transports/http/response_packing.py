@@ -1,6 +1,6 @@
 """Prepares responses for sending: unchanged or packed, as `invoker.transports.http.packing` decides.
 
-Short ones are packed at once, long ones in a thread, so that the loop continues meanwhile.
+Short responses are packed at once, long ones in a thread, so that the loop continues meanwhile.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ Theory. The handshake is answered by `invoker.transports.http.handshake`; then::
     CLOSED   -                                                a peer that does not take the rest is cut after write_s
 
 Everything happens in callbacks of the loop, and nothing here is a task. Frames that are written within one turn are
-sent together; of a long message one fragment is sent in each turn. While the conversation wants no more, or the peer
-takes nothing, the other side of the connection waits: its bytes stay in the kernel. A peer that sends nothing while
+sent together; of a long message one fragment is sent in each turn. While the conversation wants no more messages, or
+the peer does not read, nothing is read from the peer: its bytes stay in the kernel. A peer that sends nothing while
 three pings are sent is gone; so is one that takes nothing for write_s.
 """
 
@@ -42,12 +42,13 @@ from invoker.transports.http.readcontrol import ReadControl
 log = logging.getLogger(__name__)
 
 _ROOM_BYTES: Final = 64 * 1024
-"""This many bytes are sent at once, without waiting for the end of the turn."""
+"""Once this many bytes wait, they are sent without waiting for the end of the turn."""
 _TURN: Final = 128
-"""Frames of one connection after which others have a turn."""
+"""How many frames of one connection are handled before other tasks can run."""
 _SILENCES: Final = 3
 _DEAF_S: Final = 4.0
-"""How often a peer that is not read is sent a ping: the end of one that has left may stand behind what it sent."""
+"""Seconds between pings while nothing is read from the peer: its end may be behind unread bytes, so only a failed write
+shows that it has left."""
 _TOO_BIG: Final = 1009
 _GOING_AWAY: Final = 1001
 
@@ -79,7 +80,7 @@ class SocketConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(settings.max_message_bytes)
         self._share = memory.share()
-        self._code = self._out_bytes = 0  # `_code`: the code of a fault that this transport found
+        self._code = self._out_bytes = 0  # `_code`: the close code of an error that this transport found
         self._farewell: tuple[int, str] | None = None  # sent after long messages
         self._is_over = False  # whether the conversation is over
         self._is_closing = self._is_broken = self._has_closed = self._is_lost = self._is_deaf = False
@@ -98,7 +99,7 @@ class SocketConnection(asyncio.Protocol):
         """Begin the conversation; asyncio calls it once."""
         self._transport = transport
         self.peer = Client(peer_of(transport.get_extra_info("peername")), field="")
-        self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # an end of the bytes is the end
+        self._read_control = ReadControl(self._transport, self.abort, patience_s=0.0)  # a half-close is an end
         self._connections.enter(self)
         self._pings.set(self._settings.ping_s, self._ping)
         self._listener = self._conversation.begin(self)
@@ -171,7 +172,7 @@ class SocketConnection(asyncio.Protocol):
     # The wire of the conversation.
 
     def accepted(self) -> None:
-        """Do nothing: the handshake has said it all."""
+        """Do nothing: no headers follow the handshake."""
 
     def ask(self) -> None:
         """Continue to give the conversation messages, since it wants more of them."""
@@ -208,7 +209,7 @@ class SocketConnection(asyncio.Protocol):
                 self._waiters.remove(waiter)
 
     def close(self, close: Close) -> None:
-        """The conversation is over: send a close frame, and wait for the peer to close as well."""
+        """Send a close frame, since the conversation is over, and wait for the peer to close as well."""
         self._is_over = True
         if self.is_gone:
             return
@@ -226,7 +227,7 @@ class SocketConnection(asyncio.Protocol):
         self._say_close(code, reason)
         if self._is_broken and self._transport.can_write_eof():
             with suppress(OSError):  # the peer has reset the connection
-                self._transport.write_eof()  # its close frame could not be read
+                self._transport.write_eof()  # since it cannot be read any more, its close frame would not be noticed
         self._alarm.set(self._settings.write_s if self._is_full else self._settings.linger_s, self._end)
         self._is_held = False
         self._take_soon()
@@ -299,7 +300,7 @@ class SocketConnection(asyncio.Protocol):
             self._end()
 
     def _break(self, error: FrameError) -> None:
-        """Refuse bytes that are no frame; the bytes after them cannot be read."""
+        """Refuse bytes that are not a valid frame; the bytes after them cannot be read."""
         self._is_broken = True
         self._frames = FrameReader(0)
         self._share.close()

@@ -20,12 +20,14 @@ from invoker.execution.loop.reactor import Reactor
 from invoker.transports.http.exchange import Exchange
 
 HEAD_S: Final = 0.5
-"""Seconds after which the head of a stream leaves without an item; until then an error has a status of its own."""
+"""Seconds after which the head of a stream is sent even without an item; until then an error gets its own HTTP
+status."""
 HEARTBEAT_S: Final = 15.0
 """Seconds without a write after which a stream gets a heartbeat, if its format has one."""
 _MOST_BYTES: Final = 2048
 _TURN_S: Final = 0.002
-"""A body that costs more at once lets others have a turn: a hundred thousand blank lines, or parts of one byte."""
+"""Seconds of work on a body after which other tasks can run: it may have a hundred thousand blank lines, or parts of
+one byte."""
 
 
 class StreamingSession(CallSession, Protocol):
@@ -33,7 +35,7 @@ class StreamingSession(CallSession, Protocol):
 
     Attributes:
         has_begun: Whether the head of a streamed response was sent.
-        is_told: Whether the session has sent how the response ends.
+        is_told: Whether the session has sent the end of the response.
         held: Bytes of the body that it keeps.
         cuts: Whether a response that fails after it has begun must look incomplete to the client.
     """
@@ -58,8 +60,8 @@ class Streamed:
     """One request; it is the listener of its exchange, too.
 
     Args:
-        exchange: Carries it.
-        session: Translates it.
+        exchange: Reads the request and writes the response.
+        session: Translates the request.
         driver: Runs the function.
         streams_in: Whether the body is fed as it comes; otherwise the session keeps it until its end.
         has_beats: Whether the session wants regular `Elapsed` events.
@@ -90,7 +92,7 @@ class Streamed:
         # An item has at least a byte, so one piece never brings more items than an invocation may hold.
         self._piece_bytes = max(1, min(_MOST_BYTES, limits.hard_frames - limits.high_frames))
         self._held = b""  # bytes of the body, until the reactor wants more
-        self._at = 0  # where in these bytes to continue
+        self._at = 0  # the index in these bytes at which to continue
         self._held_end = False
         self._timers: list[asyncio.TimerHandle] = []
         self._written_s = 0.0
@@ -170,7 +172,7 @@ class Streamed:
     def accepted(self) -> None:
         """Note that the function runs: the head is sent after a moment, and heartbeats follow regularly."""
         if self._has_beats:
-            self._loop.call_soon(self._wind)  # most requests are over by then, and a timer costs more
+            self._loop.call_soon(self._wind)  # most requests are over in the next turn, and a timer would cost more
 
     def _wind(self) -> None:
         if not self._is_over:

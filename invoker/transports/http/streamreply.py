@@ -1,11 +1,12 @@
 """`StreamReply`: the response of an `InlineStream`, written by its thread and by the sweeper.
 
-Theory. An item is sent at once, unless it has followed the one before closely: then it is *held*, together with later
-ones, until they are large, or for two beats of the sweeper at most. Bytes that the client does not take at once are
-written before later ones, and the function waits for that (R-127).
+Theory. An item is sent at once, unless it follows closely after the previous one: then it is *held*, together with
+later items, until they are large, or for two beats of the sweeper at most. Bytes that the client does not take at once
+are written before later ones, and the function waits for that (R-127).
 
-Streams that give much without a pause take turns at the gate, since each would keep the interpreter for itself for as
-long as that lets it. Between two turns they yield it to threads that wait, such as the one that has a new request.
+Streams that give many items without a pause take turns at the gate, since each would otherwise hold the interpreter's
+lock for as long as possible. Between two turns they release the lock for threads that wait, such as the leader with a
+new request.
 
 The reply is *over* once the end of the response was written, or it was cut; its connection is not used from then on.
 """
@@ -38,12 +39,12 @@ from invoker.transports.http.writing import stream_head_bytes
 log = logging.getLogger(__name__)
 
 MOST_HELD: Final = 4 * 1024
-"""Bytes of items that leave together at least, if none of them has been held for two beats."""
+"""Items are held until they have this many bytes, or until one of them was held for two beats."""
 
 _PROMPT_S: Final = 200e-6
-"""An item that followed the one before within this time is held for what follows it."""
+"""An item that follows the previous one within this many seconds is held."""
 _LOOK_S: Final = 0.05
-"""Seconds between two looks whether the client is there, by the thread that asks for each item."""
+"""Seconds between two checks by the function's thread whether the client has left."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -51,15 +52,15 @@ class ConnectionOps(Protocol):
     """The actions of the transport on the connections of its replies.
 
     Attributes:
-        is_serving: Whether the leading thread has requests to serve, and should get the interpreter soon.
-        write_s: How long a client may take none of the written bytes.
+        is_serving: Whether the leading thread has requests to serve, and should get the interpreter's lock soon.
+        write_s: Seconds for which a client may take none of the written bytes.
     """
 
     is_serving: bool
     write_s: float
 
     def begins(self, connection: Connection) -> bool:
-        """Whether the connection ends after the response that begins now."""
+        """Whether the connection ends after the response that is about to begin."""
 
     def write(self, connection: Connection, plain: Plain, response: Response) -> None:
         """Write a whole response; the connection is free then."""
@@ -75,7 +76,7 @@ class StreamReply:
     """One reply, made in the thread that answers. The sweeper watches it while items are held.
 
     Args:
-        way: The transport's actions on its connections.
+        ops: The transport's actions on its connections.
         connection: The connection to write to.
         plain: The request's head.
         session: The session of the conversation.
@@ -84,7 +85,7 @@ class StreamReply:
 
     Attributes:
         held: The unwritten bytes; each write replaces the list by a new one.
-        invocation: Is shown as blocked while the client takes too little; None before its first item.
+        invocation: The invocation, which counts as blocked while the client is slow; None before its first item.
         is_over: Whether the response is over.
         is_swept: Whether the sweeper watches the held items.
         lock: Held by the thread that writes.
@@ -221,7 +222,7 @@ class StreamReply:
             self._ops.write_last(self._connection, last)
 
     def _write(self, response: Response, turn: Turn | None = None) -> None:
-        """Write a whole response; as `packed`."""
+        """Write a whole response, packed as `packed` does."""
         self.peer.got(response.status)
         self._ops.write(self._connection, self._plain, packed(response, self._plain, turn))
 
@@ -287,12 +288,12 @@ class StreamReply:
         gate.enter(self._ticket)
 
     def leave_gate(self) -> None:
-        """Give other streams their turns, since this one waits or is over."""
+        """Leave the gate, so that other streams have their turns, since this one waits or is over."""
         if self._ticket is not None:
             self._driver.sweeper.gate.leave(self._ticket)
 
     def __len__(self) -> int:
-        """How often items were sent or held; a change shows the gate that the function does not block."""
+        """How often items were sent or held; the gate sees from a change that the function does not block."""
         return self.moves
 
     def _wait(self) -> None:

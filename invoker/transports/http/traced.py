@@ -1,7 +1,7 @@
-"""`traced`: a request that belongs to a trace gets a span of its own, which its function can read and its client gets.
+"""`traced`: gives a request of a trace a span of its own, which its function can read and which is sent to the client.
 
-See `invoker.traces`. The same head means another span each time, so no cache keeps such heads. The client's own id of
-its request is sent back unchanged. Each id is different, so heads with an id are not cached either.
+See `invoker.traces`. Each request gets a span of its own, so heads with a trace are not cached. The client's id of its
+request is sent back unchanged; each id is different, so heads with an id are not cached either.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 
 _CLOSE_S = 5.0
 _SHARE = 2
-"""Connections may take this part of the descriptors, here a half; beyond it, one without a request is ended."""
+"""Connections may take the descriptors divided by this number, a half; beyond that, an idle connection is ended for
+each new one."""
 _TCP = Purpose("HTTP", "PORT", "INVOKER_HOST")
 _UNIX = Purpose("HTTP", "INVOKER_HTTP_UNIX")
 
@@ -53,7 +54,7 @@ class HttpTransport:
         unix_mode: Permissions of its file, in octal.
 
     Attributes:
-        app: Judges and answers requests, on whatever connection they come.
+        app: Checks and answers the requests of all connections.
         connections: All open connections of the loop.
         leader: Serves plain requests; None: no thread leads.
     """
@@ -134,13 +135,14 @@ class HttpTransport:
         self.leader.take(sock, heads)
         connections, led = self.connections, len(self.leader)
         is_beyond = len(connections.open) + led > connections.most
-        if is_beyond and not connections.make_room(led) and led > connections.spare:  # else it is new
+        # With no more than `spare` of them, the new connection itself may be the idle one that is ended.
+        if is_beyond and not connections.make_room(led) and led > connections.spare:
             self.leader.evict()
 
     def _evict(self) -> bool:
         """End a connection without a request.
 
-        Those of the leader are tried last, since they may be new and are read at once.
+        The leader's connections are tried last, since they may be new and are read at once.
         """
         return self.connections.evict() or (self.leader is not None and self.leader.evict(NEW_S))
 
@@ -153,7 +155,7 @@ class HttpTransport:
             self.leader.leave()
 
     async def stop(self, grace_s: float) -> None:
-        """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
+        """Accept no more connections; running requests have ``grace_s`` until they are cut. Idempotent."""
         acceptors, self._acceptors = self._acceptors, []
         for one in acceptors:
             one.close()

@@ -1,8 +1,8 @@
 """`Unpacker`: undoes the content codings of a request's body, a piece at a time.
 
-Theory. A few bytes can become very many: gzip makes a thousand bytes from one, zstd thirty thousand, and these factors
-multiply where a body is packed twice. So bytes are unpacked only when they are taken. Each coding is a stage, whose
-output is the next one's input::
+Theory. Few bytes can unpack to very many: gzip makes a thousand bytes from one, zstd thirty thousand, and these factors
+multiply if a body is packed twice. So bytes are unpacked only when they are taken. Each coding is a stage, whose output
+is the next one's input::
 
     wire --feed--> [gzip] --at most PIECE_BYTES--> [zstd] --at most PIECE_BYTES--> take
 
@@ -22,19 +22,19 @@ from invoker.errors import DecodeError
 from invoker.transports.http.codings import GZIP, PACKED, ZSTD, zstd_module
 
 STEPS: Final = 16
-"""Steps that are short enough for one turn of the loop."""
+"""How many steps are short enough for one turn of the loop."""
 
 PIECE_BYTES: Final = 64 * 1024
 """The most bytes that are unpacked at once."""
 
 _SLICE_BYTES: Final = 4 * 1024
-"""The most bytes that are given to a stage at once; what it does not take is copied."""
+"""The most bytes that are given to a stage at once; bytes that it does not take are copied."""
 _SLACK_BYTES: Final = 16 * 1024 * 1024
 _TIMES: Final = 1100
 _MEMBER_BYTES: Final = 8 * 1024
-"""Bytes whose unpacking costs as much as the beginning of a member."""
+"""Beginning a member costs as much as unpacking this many bytes."""
 _WINDOW_LOG: Final = 23
-"""RFC 9659: a window of zstd has at most 8 MiB."""
+"""The largest window of zstd, 8 MiB (RFC 9659)."""
 
 
 class _Member(Protocol):
@@ -73,10 +73,10 @@ class Unpacker:
         return data
 
     def take(self) -> bytes | None:
-        """Some unpacked bytes, perhaps none; None: all that came is unpacked.
+        """Some unpacked bytes, perhaps none; None once all received bytes are unpacked.
 
         Raises:
-            DecodeError: The body does not fit its Content-Encoding, or becomes too large in between.
+            DecodeError: The body is not valid for its Content-Encoding, or expands too much between two stages.
         """
         stages = self._stages
         for at in range(len(stages) - 1, -1, -1):
@@ -122,7 +122,7 @@ class _Stage:
 
     @property
     def is_hungry(self) -> bool:
-        """Whether it needs more input to continue."""
+        """Whether this stage needs more input to continue."""
         return self._at >= len(self._data) and not self._is_full
 
     def feed(self, data: bytes) -> None:
@@ -138,7 +138,7 @@ class _Stage:
             piece = member.decompress(part, PIECE_BYTES)
         except _faults() as error:
             raise DecodeError(f"the body is not {self._coding}, as its Content-Encoding says: {error}") from None
-        left = member.unused_data if member.eof else getattr(member, "unconsumed_tail", b"")  # zstd keeps its own
+        left = member.unused_data if member.eof else getattr(member, "unconsumed_tail", b"")  # zstd keeps the rest
         self._at += len(part) - len(left)
         self._is_full = len(piece) >= PIECE_BYTES and not member.eof
         return piece
@@ -162,7 +162,7 @@ def _member(coding: str) -> _Member:
         zstd = zstd_module()
         member: _Member = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
         return member
-    # `deflate` means the wrapper of zlib; a few old clients mean bare deflate by it.
+    # `deflate` is the zlib format; a few old clients send raw deflate under this name.
     return zlib.decompressobj(zlib.MAX_WBITS + 16 if coding == GZIP else zlib.MAX_WBITS)
 
 

@@ -3,9 +3,9 @@
 A whole response is written part by part, as the client takes them. The first piece of a streamed response is sent at
 once; later ones are sent at the end of the loop's turn, all in one chunk: a function that gives many values at once
 costs one write, and nothing waits for a value that comes later. HTTP/1.0 has no chunks; there the end of the connection
-is the end of the body. HTTP/2 has frames of its own for heads and for the ends of bodies, so only bodies are written
-here. If pieces are packed, the client can read all pieces of a turn with the last byte of it, and long ones are packed
-in several turns.
+ends the body. HTTP/2 has frames of its own for heads and for the ends of bodies, so only the bytes of its bodies are
+written here. Packed pieces are flushed at the end of each turn, so that the client can unpack them, and long pieces are
+packed in several turns.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from invoker.transports.http.writing import (
 log = logging.getLogger(__name__)
 
 _MOST_HELD: Final = 64 * 1024
-"""Bytes of pieces that leave before the end of the turn."""
+"""Once the pieces have this many bytes, they are sent before the end of the turn."""
 _MADE_BYTES: Final = 128 * 1024
-"""Bytes of a long response that are made in one turn."""
+"""How many bytes of a long response are made in one turn."""
 _LAST: Final = b"0\r\n\r\n"
 
 
@@ -44,11 +44,11 @@ class Writer:
 
     Args:
         transport: The transport of the connection.
-        alarm: The alarm of the connection; it rings when the client does not take the written bytes.
-        write_s: How long the client may take for the written bytes.
+        alarm: The alarm of the connection; it fires when the client does not take the written bytes in time.
+        write_s: Seconds that the client may take for the written bytes.
         abort: Ends the connection.
         written: Called when all of a response is written.
-        has_room: Called when more of a streamed one may be written, if the client takes enough.
+        has_room: Called when more of a streamed response may be written, since the client has taken enough.
 
     Attributes:
         is_full: Whether the client takes too little.
@@ -81,8 +81,8 @@ class Writer:
         self._is_chunked = self._is_mute = self._is_ending = False
         self._packer: Packer | None = None
         self._queue: deque[memoryview] = deque()  # the pieces that are not packed yet
-        self._long: deque[Iterator[bytes]] = deque()  # what is not made yet
-        self._is_making = False  # whether a thread is making a part of it
+        self._long: deque[Iterator[bytes]] = deque()  # iterators whose parts are not made yet
+        self._is_making = False  # whether a thread is making one of these parts
 
     def whole(self, response: Response, request: Request, *, close: bool) -> None:
         """Write a whole response, in one piece if it is short."""
@@ -131,7 +131,7 @@ class Writer:
     def begin(
         self, head: ResponseHead, request: Request, *, close: bool, is_chunked: bool, is_headed: bool = False
     ) -> None:
-        """Begin a streamed response; its head was sent, or is sent with the first piece if that comes at once."""
+        """Begin a streamed response; unless its head was sent, it is sent with the first piece, or soon without one."""
         self._request = request
         self._is_mute = request.head.method == "HEAD" or head.status in BODILESS
         self._is_chunked = is_chunked and not self._is_mute
@@ -225,7 +225,7 @@ class Writer:
         else:
             try:
                 self._held.append(_made(self._long))
-            except Exception as error:  # noqa: BLE001 - what makes it is at fault
+            except Exception as error:  # noqa: BLE001 - the code that makes the part may raise anything
                 self._fail(error)
                 return
             self._flush()
@@ -237,7 +237,7 @@ class Writer:
         return bool(self._long) or self._is_making
 
     def _fail(self, error: Exception) -> None:
-        """Break off the response, which must not look complete."""
+        """Break off the response after an error, so that it does not look complete."""
         log.error("a response failed", exc_info=error)
         self._long.clear()
         self._abort()

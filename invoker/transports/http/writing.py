@@ -1,7 +1,7 @@
-"""Responses as they are written: of HTTP/1.1 as bytes, of HTTP/2 as fields.
+"""Responses in the form in which they are written: bytes for HTTP/1.1, header fields for HTTP/2.
 
-Most responses of a process have the same head but for their length and date, so the lines that do not change are kept:
-few, and only short ones, because peers and functions choose their content.
+Most responses of a process have the same head except for length and date, so the other lines are cached. The cache
+keeps only a few, short entries, because peers and functions choose their content.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ ALWAYS: Final = (("X-Content-Type-Options", "nosniff"),)
 """Added to each response, so that a browser believes Content-Type and does not guess what the body is."""
 
 BODILESS: Final = frozenset({204, 304})
-"""Responses of these statuses must not say a length (RFC 9110, 8.6)."""
+"""Responses with these statuses must not have a Content-Length (RFC 9110, 8.6)."""
 
 PIECE_BYTES: Final = 1 << 20
-"""A long body is written in pieces of this size, because each layer below copies what it is given."""
+"""A long body is written in pieces of this many bytes, because each layer below copies its input."""
 
 _PHRASES: Final = {int(status): status.phrase for status in HTTPStatus}
 _KEPT: Final = 256
@@ -30,7 +30,7 @@ _lines: dict[tuple[int, tuple[tuple[str, str], ...], Sequence[tuple[str, str]]],
 
 
 class _Clock:
-    """The line of the date, made again each second."""
+    """The Date header line, made anew each second."""
 
     def __init__(self) -> None:
         self._now = (-1, b"")
@@ -40,7 +40,7 @@ class _Clock:
         now = int(time.time())
         if now != second:
             line = f"date: {formatdate(now, usegmt=True)}\r\n".encode()
-            self._now = (now, line)  # only one assignment, since several threads may do this at the same time
+            self._now = (now, line)  # a single assignment, since several threads may do this at the same time
         return line
 
 
@@ -50,7 +50,7 @@ _clock = _Clock()
 def response_bytes(
     response: Response, *, is_head: bool = False, close: bool = False, headers: tuple[tuple[str, str], ...] = ()
 ) -> bytes:
-    """A whole response; long ones are better written by their parts.
+    """The bytes of a whole response; a long one is better written by its parts.
 
     Args:
         response: The response.
@@ -110,7 +110,7 @@ def size_of(response: Response) -> int:
 
 
 def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The header fields of a response. Ours replace given ones of the same name, except `Vary`, which may repeat."""
+    """The header fields of a response; ``ours`` replace ``given`` ones of the same name, except `Vary`."""
     taken = {name.lower() for name, _ in ours} - {"vary"}
     if "access-control-allow-origin" in taken:
         taken.add("access-control-allow-credentials")  # a function must not decide which pages may send credentials
@@ -121,7 +121,7 @@ def fields_of(given: Sequence[tuple[str, str]], ours: Sequence[tuple[str, str]])
 def _field(name: str, value: str) -> tuple[bytes, bytes]:
     """A field as it is written; name in lower case."""
     if value == "text/plain" and name == "content-type":
-        # H-206: text/plain of a codec is UTF-8.
+        # H-206: a codec's text/plain is UTF-8.
         value = "text/plain; charset=utf-8"
     return name.encode(), value.encode()
 
@@ -145,7 +145,7 @@ def parts_of(response: Response) -> Iterator[bytes]:
 
 
 def _lines_of(status: int, own: tuple[tuple[str, str], ...], headers: tuple[tuple[str, str], ...]) -> bytes:
-    """The lines that do not change, which are kept."""
+    """The cached header lines that do not change."""
     key = (status, own, headers)
     lines = _lines.get(key)
     if lines is None:
