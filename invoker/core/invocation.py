@@ -170,11 +170,10 @@ class Invocation:
     def may_begin(self) -> bool:
         """Whether the body may be opened now; to be asked after each step until it is true, and not again.
 
-        An input of one value needs that value first, and so does an option that the caller announced by its name. If
-        the caller sent no names, options may come until the first frame of another input; options that are missing then
-        are closed (R-166). A streaming function waits for options for a second at most. A body that is called with
-        single values waits a moment for the end of their inputs, so that a second value can be refused (R-168). The
-        driver sets `is_settled` when these waits are over.
+        An input of one value, and an option that the caller announced by its name, must have their value. If the caller
+        sent no names, options may come until the first frame of another input; options that are missing then are closed
+        (R-166). A streaming function waits for options for a second at most. A body that is called with single values
+        waits a moment for the end of their inputs, so that a second value can be refused (R-168).
         """
         if not self.function.awaits_values:
             return True

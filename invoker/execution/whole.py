@@ -61,8 +61,7 @@ class Whole(Keeping):
         session: Translates the frames.
         driver: Has the engine, and tracks the conversation for a drain.
         outlet: The outlet of the transport.
-        turn: The turn of this thread as the leader; None: it does not lead, so the conversation is long from the
-            beginning.
+        turn: The turn of this thread as the leader; without one the conversation is long from the beginning.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
         is_early: The conversation began before the drain, which therefore does not refuse its invocation (G-104).
