@@ -1,3 +1,3 @@
-"""The HTTP API: calls of functions by requests, streams and WebSocket, its OpenAPI document and the page."""
+"""The HTTP API: calls of functions by requests, streams and WebSockets; the OpenAPI document; the page for browsers."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
-"""Values as JSON: short ones as a whole (`as_json`), long ones part by part.
+"""Encodes values as JSON: short ones in one piece (`as_json`), long ones part by part.
 
-To make twenty megabytes of base64 takes as long as a thousand short requests, and each copy of it half of that. So the
-parts of a long value are made one by one, when the client takes them, and other requests are served in between.
+Encoding twenty megabytes as base64 takes as long as a thousand short requests, and each copy half as long. So the parts
+of a long value are made one by one, when the client takes them, and other requests are served in between.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from invoker.message import Message
 _JSON: Final = "application/json"
 _OCTETS: Final = "application/octet-stream"
 _PART_BYTES: Final = 96 * 1024
-"""A multiple of three, so that the base64 of parts is the base64 of the whole."""
+"""The size of a part; a multiple of three, so that the parts can be encoded as base64 one by one."""
 
 _Letters = codecs.getincrementaldecoder("utf-8")
 
 
 def as_json(message: Message[bytes]) -> bytes:
-    """A message as a JSON value on one line.
+    """Encode a message as a JSON value on one line.
 
     Raises:
         EncodeError: Its media type is JSON, and its payload is not.
     """
     payload = message.payload
     if message.media_type == _JSON and b"\n" not in payload and b"\r" not in payload:
-        return payload  # true of most items; the rest of the code costs more than a short item
+        return payload  # this is the case for most items, and faster than the rest of the function
     line = _payload(message)
     if line is not None:
         return line
@@ -42,10 +42,10 @@ def as_json(message: Message[bytes]) -> bytes:
 
 
 def json_parts(message: Message[bytes]) -> Iterator[bytes]:
-    """A message as JSON, part by part; its validity is checked before the first part.
+    """Encode a message as JSON, part by part; a JSON payload is checked before the first part.
 
     Raises:
-        EncodeError: As `as_json`.
+        EncodeError: The media type is JSON, and the payload is not.
     """
     payload = _payload(message)
     if payload is not None:
@@ -63,18 +63,19 @@ def string_parts(payload: bytes) -> Iterator[bytes]:
 
 
 def line_parts(payload: bytes) -> Iterator[bytes]:
-    """Encode a text as lines of ``data:`` without the first such mark, part by part; invalid UTF-8 is replaced."""
+    """Encode a text for an event, part by part: each line but the first gets ``data: ``; invalid UTF-8 is replaced."""
     held = ""
     for come in _texts(payload):
         text = held + come
-        held = "\r" if text.endswith("\r") else ""  # its LF may begin the next part
-        text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")  # a pattern takes five times as long
+        held = "\r" if text.endswith("\r") else ""  # the LF after it may begin the next part
+        # a regular expression takes five times as long
+        text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
         yield text.replace("\n", "\ndata: ").encode()
     yield b"\ndata: " if held else b""
 
 
 def slices(payload: bytes) -> Iterator[bytes]:
-    """The bytes themselves, part by part."""
+    """Cut a payload into parts."""
     view = memoryview(payload)
     return (bytes(view[at : at + _PART_BYTES]) for at in range(0, len(view), _PART_BYTES))
 

@@ -1,4 +1,4 @@
-"""`ask`: reads the head of an HTTP request; the result is the same for every request with this head."""
+"""`ask`: reads the head of an HTTP request. The result can be used again for every request with the same head."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from invoker.protocols.web.items import Reading, reading_of
 from invoker.protocols.web.values import HIDDEN, SENT_AS
 
 ID = "http"
-"""The key of the only invocation of a request."""
+"""The id of the only invocation of a request, within its session."""
 NAMES_OUT = ("out",)
 """The name of the only output of a request."""
 _JSON = "application/json"
@@ -39,7 +39,7 @@ _PAGE = "; a browser finds a page to try them here, if the server is started wit
 
 
 class RefusedError(Exception):
-    """A request is refused because of its head.
+    """The head of a request is refused.
 
     Attributes:
         error: Why it is refused.
@@ -58,21 +58,21 @@ class Asked(msgspec.Struct, frozen=True):
     """The request that a head describes.
 
     Attributes:
-        accept: The Accept list as it came; never empty once the head was read.
+        accept: The Accept header as it came; never empty once the head was read.
         function: The name of the function; empty: the only one.
         inputs: The inputs of the function.
-        query: The query of the request.
+        query: The query of the request's URL.
         content_type: The media type of the body; empty when it was missing.
-        headers: The headers that the function sees.
-        opening: The step that opens the invocation, and the media type of its value, if the body is one value.
+        headers: The headers that the function can read.
+        opening: If the whole body is one value: the step that opens the invocation, and the media type of the value.
         reading: How the body is read.
-        stream: The media type of the streamed answer, and the accepted types of each item; None: the answer is one
+        stream: The media type of the streamed response, and the accepted types of each item; None: the response is one
             value.
-        is_implied: Whether the path makes the answer a stream, not the Accept list (H-240).
-        is_piped: Whether the body would be fed item by item if a stream were the answer.
+        is_implied: Whether the response is a stream because of the path, and not because of the Accept header (H-240).
+        is_piped: Whether the body would be fed item by item if the response were a stream.
         is_bodiless: Whether the request counts as having no body, even if bytes come.
         is_head: Whether only the head of a response is wanted.
-        is_repeated: Whether a browser reconnects to a stream of events, some of which it already has.
+        is_repeated: Whether a browser reconnects to a stream of events after it has received some of them.
         wanted: The accepted media types of a value.
         as_events: Whether each value is sent as an event of CloudEvents.
     """
@@ -96,23 +96,23 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs that become the response; none if the function gives no output (H-018)."""
+        """The names of the outputs that become the response; empty if the function has no output (H-018)."""
         return NAMES_OUT if self.inputs.outputs else ()
 
     @property
     def streams(self) -> bool:
-        """Whether the body or the answer streams."""
+        """Whether the body or the response is a stream."""
         return self.stream is not None or self.reading is not Reading.WHOLE
 
 
 def ask(head: RequestHead, signature: Callable[[str], Signature], *, most_bytes: int) -> Asked:
-    """Read a head.
+    """Read the head of a request.
 
     Args:
         head: The head of the request.
-        signature: Finds the signature of the function that the request names, or of the only one when it names none;
-            raises InvocationError when there is no such function.
-        most_bytes: A body that announces more is refused, unless it streams in.
+        signature: Finds the signature of the function that the request names, or of the only function if it names none;
+            raises InvocationError if there is no such function.
+        most_bytes: A body whose head announces more bytes is refused, unless it is fed item by item.
 
     Raises:
         RefusedError: The request cannot be answered.
@@ -127,7 +127,7 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     try:
         function, inputs = _function(head, signature)
     except InvocationError as error:
-        if head.path == "/":  # this holds for every function
+        if head.path == "/":  # these checks are the same for every function
             _check_method(head, is_safe=head.method in _READING)
             if head.method in _READING:
                 error.add_hint(_PAGE)
@@ -147,13 +147,14 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
     if stream is not None and not is_implied:
         reading = as_stream
     elif head.path != "/" and inputs.is_streaming and as_stream is not Reading.PARTS:
-        reading = as_stream  # H-241: this holds for every kind of answer
+        reading = as_stream  # H-241: also if the response is one value
     is_piped = stream is None and as_stream is not reading
     wanted = accept if stream is None else stream[1]
     if as_events:
         wanted = without_events(wanted)
     if inputs.plain_type and not rank(wanted, [inputs.plain_type]):
-        wanted += f", {inputs.plain_type};q=0.001"  # H-208: only the function determines the type of its value
+        # H-208: a message may have another type than Accept lists, since only the function determines its type
+        wanted += f", {inputs.plain_type};q=0.001"
     if inputs.can_give is not None and not inputs.can_give(wanted):
         raise NotAcceptable(f"the function's value can be {', '.join(inputs.offered)}, and Accept lists {accept!a}")
     if reading is Reading.WHOLE:
@@ -189,13 +190,13 @@ def _asked(head: RequestHead, signature: Callable[[str], Signature], most_bytes:
 
 
 def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tuple[tuple[str, str] | None, bool]:
-    """The streamed answer, as `accepted` gives it, and whether only the path makes it a stream."""
+    """The result of `accepted`, and whether the response is a stream only because of the path."""
     stream = accepted(accept, is_several=inputs.is_streaming or is_lines)
     if stream is None and path != "/" and (inputs.gives_many or is_lines) and not prefers_events(accept):
         stream = _implied(inputs, accept)
         return stream, stream is not None
     if stream is None and len(inputs.outputs) > 1:
-        # R-149: refused here, since the error about the number of outputs would speak of outputs that the client has
+        # R-149: refused here, since a later error about the number of outputs would name outputs that the client has
         # not asked for.
         names = ", ".join(inputs.outputs)
         text = f"the function has the outputs {names}, and this response is exactly one value; {ways(inputs)}"
@@ -204,7 +205,7 @@ def _stream(inputs: Signature, path: str, accept: str, *, is_lines: bool) -> tup
 
 
 def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes: int) -> Reading:
-    """How a body is read whose items are fed as they come; bytes that are too long for one value are read by pieces."""
+    """How the body of a request with a streamed response is read; a body too long for one value is read in pieces."""
     found = reading_of(inputs, content_type, has_length=announced != "", is_stream=True)
     if found is Reading.WHOLE and _is_too_long(announced, most_bytes):
         fed = reading_of(inputs, content_type, has_length=False, is_stream=True)
@@ -213,10 +214,10 @@ def _as_stream(inputs: Signature, content_type: str, announced: str, most_bytes:
 
 
 def _implied(inputs: Signature, accept: str) -> tuple[str, str] | None:
-    """The stream with which a function's own path answers, and the accepted types of its values; None: no stream.
+    """For the function's own path: the media type of the stream, and the accepted types of its values; None: no stream.
 
     Raises:
-        NotAcceptable: The function gives a stream, and Accept lists nothing that it could be.
+        NotAcceptable: The function yields a stream, and Accept lists no type that this stream can have.
     """
     kinds = [one for one in (inputs.pieces if inputs.gives_many else "", LINES) if one]
     ranked = rank(accept, kinds)
@@ -264,13 +265,13 @@ def _check_method(head: RequestHead, *, is_safe: bool) -> None:
 def _check_coding(head: RequestHead) -> None:
     coding = head.value("content-encoding").strip().lower()
     if coding not in ("", "identity"):
-        # The function would take the packed bytes for its value (RFC 9110, 15.5.16).
+        # Otherwise the function would get compressed bytes as its value (RFC 9110, 15.5.16).
         packed = UnsupportedMediaType(f"a body with Content-Encoding {coding!a} is not supported; send it uncompressed")
         raise RefusedError(packed, headers=(("Accept-Encoding", "identity"),))
 
 
 def _assumed(head: RequestHead, inputs: Signature) -> str:
-    """R-143: an announced body without a Content-Type is a value for a function that takes bytes, also an empty one."""
+    """R-143: If a function takes bytes, a body without a Content-Type is a value, even an empty body."""
     is_announced = head.value("content-length") or head.value("transfer-encoding")
     takes_it = inputs.fields and inputs.fields[0].known is not None and inputs.fields[0].is_value
     return _OCTETS if is_announced and takes_it else ""
@@ -292,12 +293,12 @@ def too_long(most_bytes: int) -> LimitExceeded:
 
 
 def is_form(content_type: str) -> bool:
-    """Whether a body consists of parts."""
+    """Whether a body has the media type ``multipart/form-data``."""
     return content_type.partition(";")[0].strip().lower() == "multipart/form-data"
 
 
 def _input_headers(head: RequestHead, content_type: str) -> Headers:
-    """The headers that the function sees.
+    """The headers that the function can read.
 
     Content-Type and Accept are left out, repeated headers are joined, and X-Http-* are set here (R-151, H-209).
     """

@@ -1,6 +1,6 @@
-"""CloudEvents 1.0.2 over HTTP: an event is a value with attributes, which are headers whose names begin with ``ce-``.
+"""CloudEvents 1.0.2 over HTTP: an event is a value with attributes, which are headers with names such as ``ce-id``.
 
-Theory. An event is received and sent in one of two modes, and a function sees the same message in both::
+Theory. An event is received and sent in one of these modes; a function gets the same message in each::
 
     mode        where the attributes are           where the data is        Content-Type
     ----------  ---------------------------------  -----------------------  ------------------------------------------
@@ -8,9 +8,10 @@ Theory. An event is received and sent in one of two modes, and a function sees t
     structured  members of a JSON object           data, or data_base64     application/cloudevents+json
     batch       members of objects of an array     data, or data_base64     application/cloudevents-batch+json
 
-A function gets the data as its value, and ``ce-id`` and the other attributes as headers of the message, decoded. Its
-result is an event if its message has the header ``ce-type``; id, source, time and specversion are added where they are
-missing. If the caller asks for the structured mode, all that it gets is an event, and a missing type is added, too.
+A function gets the data as its value, and the attributes, decoded, as headers of the message (``ce-id`` and others).
+Its result is an event if it is a message with the header ``ce-type``; id, source, time and specversion are added if
+they are missing. If the caller asks for the structured mode, every result is sent as an event, and a missing type is
+added, too.
 
 Sources: CloudEvents 1.0.2, its JSON format, its HTTP protocol binding.
 """
@@ -53,7 +54,7 @@ _TIME: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\(.)")
 _PLAIN: Final = "".join(chr(one) for one in range(0x21, 0x7F) if chr(one) not in '"%')
-"""Characters that stand in a header as they are (HTTP binding, 3.1.3.2)."""
+"""Characters that are not percent-encoded in a header (HTTP binding, 3.1.3.2)."""
 _INT32: Final = range(-(2**31), 2**31)
 
 
@@ -63,7 +64,7 @@ def is_packed(content_type: str) -> bool:
 
 
 def prefers_events(accept: str) -> bool:
-    """Whether an event in structured mode is the best-ranked entry of an Accept list; the first of equals wins."""
+    """Whether an Accept header ranks events in structured mode first; of equal entries the first counts."""
     best = (
         min(ranges(accept), key=lambda one: (-one.q, one.position), default=None) if EVENT in accept.lower() else None
     )
@@ -71,18 +72,18 @@ def prefers_events(accept: str) -> bool:
 
 
 def asks_for_events(accept: str) -> bool:
-    """Whether an Accept list names events in structured mode; items of a stream are then such events."""
+    """Whether an Accept header lists events in structured mode; the items of a stream are then such events."""
     return EVENT in accept.lower() and any(one.q > 0 and one.media_type.essence == EVENT for one in ranges(accept))
 
 
 def without_events(accept: str) -> str:
-    """The Accept list for an event's data: the listed types without the event itself, or any type."""
+    """The Accept header for the data of an event: the listed types without events; ``*/*`` if none is left."""
     rest = [one for one in ranges(accept) if one.media_type.essence not in (EVENT, BATCH)]
     return ", ".join(f"{one.media_type};q={one.q:g}" for one in rest) or "*/*"
 
 
 def received(headers: Headers) -> Headers:
-    """The headers of a request, whose attributes are decoded and checked if it is an event in binary mode.
+    """The headers of a request; if it is an event in binary mode, its attributes are checked and decoded.
 
     Raises:
         DecodeError: The request is an event, and an attribute is missing or invalid.
@@ -97,14 +98,14 @@ def received(headers: Headers) -> Headers:
         folded = name.lower()
         if not folded.startswith(_PREFIX):
             others[name] = value
-        elif folded != "ce-datacontenttype":  # Content-Type says that
+        elif folded != "ce-datacontenttype":  # in binary mode the Content-Type says this
             attributes[folded[len(_PREFIX) :]] = _decoded(folded, value)
     _check(attributes)
     return Headers({**others, **_prefixed(attributes)})
 
 
 def unpacked(content_type: str, body: bytes, headers: Headers) -> list[Message[bytes]]:
-    """The events of a body in structured mode, as they would be in binary mode.
+    """The events of a body in structured mode, as messages like those of binary mode.
 
     Args:
         content_type: The media type of the body.
@@ -137,8 +138,8 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
     """The headers of a function's message, for a response in binary mode.
 
     Args:
-        headers: The headers of its message; it is an event if ``ce-type`` is among them.
-        source: The source, if the message gives none.
+        headers: The headers of the message, which is an event if ``ce-type`` is among them.
+        source: The source of the event, if the message has no ``ce-source``.
 
     Raises:
         EncodeError: A header is not a valid attribute of an event.
@@ -150,12 +151,12 @@ def binary(headers: Mapping[str, str], *, source: str) -> Mapping[str, str]:
 
 
 def structured(message: Message[bytes], *, source: str, kind: str) -> Message[bytes]:
-    """A function's message as an event in structured mode; other headers stay.
+    """A function's message as an event in structured mode; headers that are no attributes are kept.
 
     Args:
-        message: Its payload becomes the data.
-        source: The source, if the message gives none.
-        kind: The type, if the message gives none.
+        message: The message, whose payload becomes the data.
+        source: The source of the event, if the message has no ``ce-source``.
+        kind: The type of the event, if the message has no ``ce-type``.
 
     Raises:
         EncodeError: A header is not a valid attribute of an event.
@@ -204,7 +205,7 @@ def _event(body: bytes | msgspec.Raw, headers: Mapping[str, str], where: str = "
 
 
 def _text_of(name: str, value: Any, where: str) -> str | None:
-    """An attribute in the form of a header; None if it is not set."""
+    """The text of an attribute for a header; None if the attribute is null."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -258,7 +259,7 @@ def _is_json(media_type: str) -> bool:
 
 
 def _charset(media_type: str) -> str:
-    """The charset of a text.
+    """The charset of a text type.
 
     Raises:
         LookupError: The charset is not known.
@@ -305,7 +306,7 @@ def _fault(attributes: Mapping[str, str]) -> str:
 
 
 def _split(headers: Mapping[str, str], *, source: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Split headers into attributes and others; attributes that the function has not set are added."""
+    """Split headers into attributes and other headers; required attributes that the function has not set are added."""
     others: dict[str, str] = {}
     attributes = {"specversion": _VERSION, "id": "", "source": source, "type": "", "time": ""}
     for name, value in headers.items():

@@ -1,7 +1,7 @@
-"""Handles CloudEvents for both sessions of HTTP: `filled` reads a body that may be an event, `given` writes a value.
+"""Handles CloudEvents for both HTTP sessions: `filled` reads a body that may be an event, `given` makes an event.
 
-An event in structured mode is one body: its data fills the parameters, as the same body in binary mode would. The
-events of a batch are items of the first input, each filled in by itself.
+The data of an event in structured mode gives values to parameters just as the same body in binary mode does. In a
+batch, each event gives values for itself; these become the items of the first input.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from invoker.protocols.web.values import SENT_AS
 
 
 def filled(asked: Asked, body: bytes) -> tuple[Filled, Headers]:
-    """The values and the metadata of a request whose whole body has come, which may be an event or a batch of events.
+    """The values and the metadata of a request whose whole body has come. It may be an event or a batch of events.
 
-    The attributes of one event are metadata, too, so that a function need not take a message to see them.
+    The attributes of a single event become metadata, too, so that a function can read them without taking a message.
 
     Raises:
-        DecodeError: The body is an invalid event; or as `fill`.
+        DecodeError: The body is an invalid event, or the values do not fit the parameters (see `fill`).
     """
     if not is_packed(asked.content_type):
-        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers  # H-140: the body is JSON
+        # H-140: an event in binary mode without a Content-Type counts as JSON, unless its body is empty
+        is_assumed = SENT_AS not in asked.headers and "ce-specversion" in asked.headers
         content_type = asked.content_type if body or not is_assumed else ""
         return fill(asked.inputs, asked.query, content_type, body, asked.headers), asked.headers
     events = unpacked(asked.content_type, body, asked.headers)

@@ -1,4 +1,4 @@
-"""Words errors for callers over HTTP and WebSocket, who use the names of parameters (R-145, H-203)."""
+"""Rewrites errors for callers over HTTP and WebSocket, so that they use the names of parameters (R-145, H-203)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _FREE: Final = (
 
 
 def ways(signature: Signature) -> str:
-    """How a client can get all values of a function (R-149)."""
+    """A sentence that says how a client can get all values of a function (R-149)."""
     path = f"call /{signature.name}, or " if signature.gives_many else ""
     return f"to have all of them as they come, {path}accept a stream: {_STREAMS}"
 
 
 def second(signature: Signature) -> FunctionError:
-    """The error of a function that gave a second value where exactly one can be the response (R-149)."""
+    """The error of a function that returned several values although the response is exactly one (R-149)."""
     return FunctionError(f"the function gave a second value, and this response is exactly one; {ways(signature)}")
 
 
 def no_value(signature: Signature) -> FunctionError:
-    """The error of a function that gave no value where exactly one is the response (R-149)."""
+    """The error of a function that returned no value although the response is exactly one (R-149)."""
     path = f" (at /{signature.name})" if signature.gives_many else ""
     return FunctionError(
         f"the function gave no value, and this response is exactly one; a stream may also be empty{path}: {_STREAMS}"
@@ -51,12 +51,12 @@ def at_fault(error: InvocationError, signature: Signature, names: tuple[str, ...
 
 
 def named(error: InvocationError, parameter: str) -> InvocationError:
-    """The same error, in which the parameter has its name instead of the number of its input."""
+    """The same error, with the name of the parameter instead of the number of its input."""
     return DecodeError(error.said_at(f"parameter '{parameter}'")) if isinstance(error, DecodeError) else error
 
 
 def unaccepted(error: InvocationError, signature: Signature, accept: str) -> InvocationError:
-    """The same error; if Accept does not list the value's type, it says which types are offered (H-220, H-221)."""
+    """The same error; if Accept does not list the type of the value, with the types on offer (H-220, H-221)."""
     if isinstance(error, UnacceptedType):
         return NotAcceptable(f"the function has run and gave {error.met}, and Accept lists {accept!a}", hint=_FREE)
     if isinstance(error, NotAcceptable):
@@ -72,7 +72,7 @@ def hint(signature: Signature, parameter: str, content_type: str, begins: bytes)
         signature: The signature of the function.
         parameter: The parameter that could not take the value.
         content_type: The media type of the body.
-        begins: The first byte of the body; empty: there was no body, or it was not read as one value.
+        begins: The first byte of the body; empty: there was no body, or the body was not read as one value.
     """
     one = next((each for each in signature.fields if each.name == parameter), None)
     if one is None or not begins:

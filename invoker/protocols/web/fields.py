@@ -1,6 +1,6 @@
-"""The values that an HTTP request may give to a function: one `Field` a parameter, all of them in a `Signature`.
+"""`Signature`: which values an HTTP request may give to a function; it has a `Field` for each parameter.
 
-Everything that depends on the types of the parameters is settled here, once a function.
+Everything that depends on the types of the parameters is computed here, once per function.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _TEXTS = (
     "text/css",
     "text/calendar",
 )
-"""Text whose meaning is the function's business (R-093 keeps other types of text refused)."""
+"""Types of text that a text parameter takes although no codec knows them; other types are refused (R-093)."""
 
 _PLAIN: Mapping[type, str] = {str: "text/plain", bytes: "application/octet-stream"}
 _LINES = "application/x-ndjson"
 _LISTS = (list, tuple, set, frozenset)
 _SCALARS = (str, int, float, bool)
 _TOLD = (*_SCALARS, bytes, dict, list, type(None))
-"""Classes of which each codec says whether it takes them, whatever is in them."""
+"""Classes for which each codec can say, without a look at the value, whether it encodes them."""
 
 
 _NO_BINDER: Final = Binder(FunctionSpec(""))
@@ -50,26 +50,26 @@ class Field(msgspec.Struct, frozen=True):
     Attributes:
         name: The name of the input.
         is_option: Whether it has a default.
-        is_value: Whether it takes only one value: for the whole call, or because each further value would give another
-            output.
-        needs_value: Whether the function is not called without a value of it.
-        is_list: Its values may be given one by one.
+        is_value: Whether a request gives it one value only: it is the same for the whole call, or each further value
+            would produce a further output.
+        needs_value: Whether the function can only be called with a value for it.
+        is_list: Whether its value is a list, whose items may be given one by one.
         is_bytes: Whether its values are bytes.
         is_json: Whether a single text is parsed as JSON; otherwise the text is the value, or an item of the list.
         is_scalar: Whether it is a text, a number or a truth value, to which no object can be converted.
-        is_bare: Whether it has no type; then an object or a form whose names are parameters gives values to these
-            parameters (H-245).
+        is_bare: Whether it has no annotation; then an object or a form whose names are all parameters gives values to
+            those parameters (H-245).
         takes_object: Whether a whole JSON object may be its value.
         takes_form: Whether a whole form may be its value.
         takes_parts: Whether all parts of a multipart body together may be its value.
         keys: Names of the fields of its objects; None if objects may have other keys, too, or it takes no objects.
         texts: Media types without a codec that count as plain text for it.
-        sent_as: The media type of one of its values if the request gives none: plain text, JSON, or bytes.
-        is_text: Whether any text is one of its values, also the empty text.
-        skips_empty: Whether an empty field of a form counts as missing, because it has a default and takes no empty
-            text.
-        known: If it takes bytes, returns whether a media type has a codec; payloads of all other types are taken as
-            bytes. None: it takes no bytes.
+        sent_as: The media type of its values if the request names none: plain text, JSON, or bytes.
+        is_text: Whether every text is a valid value, even the empty one.
+        skips_empty: Whether an empty field of a form counts as missing, because the parameter has a default and an
+            empty text is not a valid value.
+        known: A predicate for a parameter that takes bytes: whether a media type has a codec; payloads of all other
+            types are taken as bytes. None: it takes no bytes.
     """
 
     name: str
@@ -93,42 +93,42 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """The data of a function that the session needs.
+    """What an HTTP session needs to know about a function.
 
     Attributes:
-        inputs: Names of the inputs that every caller gives.
+        inputs: Names of the required inputs.
         is_open: Whether it takes any number of further inputs.
         opens_values: Whether each of the further inputs is one value, not a stream.
         opens_fields: Whether a JSON object may give the further inputs by their names, because none of them takes
             objects.
         own_keys: Names of the fields of the objects that the further inputs take, if they take any; None: the objects
             may have other keys, too.
-        fields: All parameters, with options; empty if each request is one message, whatever the function is.
-        options: The options of a function that takes any number of inputs; those of other functions are among
+        fields: All parameters, those with a default included; empty if each request is one message for any function.
+        options: The optional inputs of a function that takes any number of inputs; those of other functions are among
             ``fields``.
         outputs: Names of its outputs.
         is_safe: Whether GET may call it.
         is_streaming: Whether it receives its inputs as streams.
-        gives_many: Whether the number of its values does not depend on the number of values that it is given.
+        gives_many: Whether it yields any number of values, independent of the number of its input values.
         pieces: The media type of a response body that joins its values one after the other; empty: the values are lines
             of JSON.
         is_told: Whether the first value determines the media type and the headers of such a body, because it is a
             message.
-        own_lines: Whether a codec decodes a whole NDJSON body to one value of the first input.
-        plain_type: The media type of a value that is a `Message` of text or bytes, unless the message names another
-            type; empty: values are not such messages, or the function declares their types.
+        own_lines: Whether a codec decodes a whole NDJSON body into one value of the first input.
+        plain_type: The media type of a `Message` of text or bytes that names no media type; empty: values are not such
+            messages, or the function declares their types.
         is_text: Whether its values are text, so that they are sent as UTF-8 if the function names no charset; None: its
             annotation does not show this, or it has several outputs.
-        offers: Gives the media types that its one value can have; None: it has several outputs, or none.
-        can_give: Returns whether its one value can have a type of an Accept list; None: its annotation does not show
-            this.
+        offers: Returns the media types that its value can have; None: it has several outputs, or none.
+        can_give: Returns whether its value can have a type that an Accept header lists; None: the annotation does not
+            show this.
         name: The name of the function.
         drops: Whether names in a form or an object that are not names of parameters are ignored (H-231); otherwise they
             are refused.
-        gives_ahead: Whether a thread makes the next value while a client takes the one before.
+        gives_ahead: Whether a thread computes the next value while the previous one is sent.
         more: The field for ``**kwargs``, which takes values of all other names; None: the function has no ``**kwargs``.
         streams: Names of the inputs that take any number of values.
-        binder: Decides which input each value is for.
+        binder: Assigns values to inputs by name.
     """
 
     inputs: tuple[str, ...]
@@ -158,7 +158,7 @@ class Signature(msgspec.Struct, frozen=True):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names that values in a request may have; ``**kwargs`` takes all other names."""
+        """The names of parameters that a request may give values for; ``**kwargs`` takes all other names."""
         return tuple([one.name for one in self.fields]) or (*self.inputs, *(one.name for one in self.options))
 
     def takes(self, name: str) -> bool:
@@ -167,11 +167,11 @@ class Signature(msgspec.Struct, frozen=True):
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The media types that its one value can have; none if they are unknown."""
+        """The media types that the function's value can have; empty if they are unknown."""
         return self.offers() if self.offers is not None else ()
 
     def named(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The parameters' own names, instead of the labels of the inputs that every caller gives."""
+        """Replace the labels of the required inputs by the names of their parameters."""
         if self.more is not None or self.is_open:
             return names
         free = max(len(self.inputs), 1)
@@ -183,8 +183,8 @@ def signature_of(spec: FunctionSpec, registry: Registry, *, drops: bool = False)
 
     Args:
         spec: The spec as it was read.
-        registry: Which media types have codecs.
-        drops: As `Signature`.
+        registry: The codecs for values.
+        drops: See `Signature`.
     """
     inputs = tuple(one.name for one in spec.inputs)
     own = [one for one in spec.inputs if not one.is_ignored]
@@ -242,7 +242,7 @@ def _is_text(type_: Any) -> bool | None:
 
 
 def _pieces(one: StreamSpec) -> str:
-    """The media type in which the values can be joined one after the other, as texts and bytes can; otherwise empty."""
+    """The media type of a body made by joining the values, which are texts or bytes; empty: they cannot be joined."""
     kinds = members(one.type)
     if kinds != (str,) and not all(kind in BYTES_LIKE for kind in kinds):
         return ""
@@ -250,14 +250,14 @@ def _pieces(one: StreamSpec) -> str:
 
 
 def _own_kind(one: StreamSpec) -> type | None:
-    """The only class of the values in messages. None if there are no messages, several classes, or declared types."""
+    """The class of the payloads in messages; None if values are no messages, have several classes or declared types."""
     kinds = members(one.type)
     is_open = one.take is Take.MESSAGE and not one.media_types
     return kinds[0] if is_open and kinds in ((str,), (bytes,)) else None
 
 
 def _can_give(one: StreamSpec, registry: Registry) -> Callable[[str], bool] | None:
-    """R-146: Make a test whether a value can meet an Accept list; None if the value's classes do not show it."""
+    """R-146: Make a test whether Accept allows a type of the value; None if the value's classes do not show them."""
     classes = [typing.get_origin(kind) or kind for kind in members(one.type)]
     if one.take is not Take.PAYLOAD or not all(kind in _TOLD for kind in classes):
         return None
@@ -290,7 +290,8 @@ def _field(one: StreamSpec, spec: FunctionSpec, registry: Registry, *, is_option
     is_mapped = spec.style is Style.REQUEST_REPLY
     streams = {each.stream.name for each in spec.call.parameters if each.stream is not None and each.streams}
     parts = [typing.get_args(kind)[:1] for kind in kinds if typing.get_origin(kind) in _LISTS]
-    items = [item for found in parts for item in members(found[0] if found else Any)]  # List may be bare
+    # `typing.List` may come without an item type
+    items = [item for found in parts for item in members(found[0] if found else Any)]
     is_list = bool(items) or any(kind in _LISTS for kind in kinds)
     has_parts = Part in kinds or Part in items
     is_text_list = is_list and all(item is str or is_any(item) for item in items)
@@ -329,7 +330,7 @@ def _more(spec: FunctionSpec, registry: Registry) -> Field | None:
 
 
 def _keys(type_: Any) -> frozenset[str] | None:
-    """Names of fields, as Python and as JSON have them."""
+    """The names of the fields of a class, both the Python name and the JSON name of each."""
     found: set[str] = set()
     for one in members(type_):
         if fields(one) is None:
@@ -346,7 +347,7 @@ def _keys(type_: Any) -> frozenset[str] | None:
 
 
 def _has_empty(type_: Any) -> bool:
-    """Whether an empty text is one of its values, besides None (H-237)."""
+    """Whether an empty text can be converted to this type; None does not count (H-237)."""
     if is_any(type_) or bytes_like(type_) is not None or str in members(type_):
         return True
     try:

@@ -1,8 +1,9 @@
-"""Which parameter gets what of an HTTP request: R-169.
+"""Decides which parameter gets which value of an HTTP request (R-169).
 
-A query parameter, a field of a form or a member of a JSON object fills the parameter of its name. An object or a form
-is spread over the parameters only if each of its keys is one; else the body is a single value, which the first takes.
-A key that this value would lose, because it is another parameter and no field of the first, is refused.
+A query parameter, a field of a form or a member of a JSON object gives a value to the parameter of its name. An object
+or a form gives values to several parameters only if each of its keys is the name of one; otherwise the whole body is
+one value for the first parameter. If one of its keys is then the name of another parameter, and not a field of the
+first, the body is refused, since that member would be lost.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Filled(NamedTuple):
     """The names and messages with which an invocation is opened.
 
     Attributes:
-        names: The names of the inputs, as the function sees them.
+        names: The names of the inputs that the function gets.
         messages: The messages that are fed to the inputs, in order.
-        bound: As `invoker.core.steps.Open` has it.
+        bound: See `invoker.core.steps.Open`.
     """
 
     names: tuple[str, ...]
@@ -52,7 +53,7 @@ class Filled(NamedTuple):
 _Given: TypeAlias = list[tuple[str, Message[bytes]]]
 
 _OF_SOCKETS = ("inputs", "outputs")
-"""Keys that name the streams of a WebSocket (H-059)."""
+"""Keys of the query that name the inputs and outputs of a WebSocket (H-059)."""
 
 _LABEL = "in"
 _IGNORE = "--http-ignore-unknown ignores such names"
@@ -60,7 +61,7 @@ _OCTETS = "application/octet-stream"
 _TEXT = "text/plain"
 _JSON = "application/json"
 _NO_OBJECT = frozenset({bytes([one]) for one in b'-0123456789"[tfn'})
-"""First characters of JSON that is no object."""
+"""The first characters of JSON that is not an object."""
 _AS_JSON = (b"{", b"[")
 _BLANKS = 64
 _FORM = "application/x-www-form-urlencoded"
@@ -68,7 +69,7 @@ _PARTS = "multipart/form-data"
 
 
 def fill(signature: Signature, query: str, content_type: str, body: bytes, headers: Headers) -> Filled:
-    """The values of a request whose whole body is here, by parameter.
+    """Assign the values of a request, whose whole body has come, to the parameters.
 
     Args:
         signature: The signature of the function.
@@ -78,7 +79,7 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
         headers: The headers for every message.
 
     Raises:
-        DecodeError: A value is missing, has a misspelt name, is given twice, or cannot be read.
+        DecodeError: A value is missing, has a misspelt name, is given twice, or cannot be decoded.
     """
     if signature.is_open:
         parts = parts_of(signature, content_type, body)
@@ -103,14 +104,14 @@ def fill(signature: Signature, query: str, content_type: str, body: bytes, heade
             first = fields[0]
             spread = [(first.name, Message(body, headers, typed(first, content_type) or _OCTETS))]
         if body or all(name != fields[0].name for name, _ in given):
-            given += spread  # otherwise `curl -d ''` has sent a POST whose query has everything
+            given += spread  # an empty form is what `curl -d ''` sends; all values are in the query
     return _arranged(signature, given, met=(content_type, body))
 
 
 def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple[str, ...], str] | None:
-    """The names of the inputs, and the media type of the body, if that is the first parameter's value as it is.
+    """The names of the inputs and the media type of the body, if the whole body is the value of the first parameter.
 
-    None if this depends on the body. Each body has to satisfy `is_plain`.
+    None if that depends on the body. The caller has to check each body by `is_plain`.
     """
     if query or not content_type or not signature.fields or signature.more is not None:
         return None
@@ -126,15 +127,15 @@ def straight(signature: Signature, query: str, content_type: str) -> tuple[tuple
 
 
 def is_plain(media_type: str, body: bytes) -> bool:
-    """Whether a body is certainly one value; the members of a JSON object may be several values."""
+    """Whether a body is certainly one value, and not a JSON object, whose members may be several values."""
     return media_type != _JSON or body[:1] in _NO_OBJECT
 
 
 def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers: Headers) -> Filled:
-    """The values of a request with a multipart body, whose parts are for the parameters of their names.
+    """Assign the parts of a multipart body, and the values in the query, to the parameters of their names.
 
     Raises:
-        DecodeError: A part belongs to no parameter; or as `fill`.
+        DecodeError: No parameter has the name of a part; or a value is wrong as for `fill`.
     """
     if signature.is_open:
         return _fill_open(signature, query, parts, headers)
@@ -147,10 +148,10 @@ def fill_parts(signature: Signature, query: str, parts: Sequence[Part], headers:
 
 
 def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
-    """The values in a query, by the names of their inputs, if the other values come later.
+    """The values in a query, by the names of their inputs; for requests whose other values come later.
 
     Raises:
-        DecodeError: An option is given twice, or the query cannot be read.
+        DecodeError: A parameter with a default is given twice, or the query cannot be decoded.
     """
     given = from_query(signature, query, headers)
     if signature.is_open or not (signature.fields or signature.more):
@@ -164,7 +165,7 @@ def fill_query(signature: Signature, query: str, headers: Headers) -> Filled:
 def _fill_open(
     signature: Signature, query: str, parts: Sequence[Part], headers: Headers, whole: Message[bytes] | None = None
 ) -> Filled:
-    """The values for a function of any number of inputs; those in a query are parts, too, except options."""
+    """The values for a function of any number of inputs; the query may give inputs, too, like the parts of a body."""
     if signature.drops and signature.more is None:
         parts = [part for part in parts if part.name in signature.known]
     options = [one.name for one in signature.options]
@@ -199,11 +200,9 @@ def from_query(signature: Signature, query: str, headers: Headers) -> list[tuple
 
 
 def _check_spelling(function: str, names: Sequence[str], keys: Collection[str]) -> None:
-    """Refuse a key that is not a parameter, but resembles a parameter that is not given (H-201).
+    """Refuse a key that looks like a misspelt name of a missing parameter (H-201).
 
-    Links contain keys of other programs, such as trackers and caches, so a key that resembles no parameter is ignored.
-
-    A link has keys of others in it (of trackers, of caches), so a key that is like no parameter is ignored.
+    Other programs, such as trackers and caches, add keys to links, so a key that resembles no parameter is ignored.
     """
     strangers = [key for key in keys if key not in names and key not in _OF_SOCKETS]
     if strangers and (found := misspelt(strangers, [name for name in names if name not in keys])):
@@ -211,7 +210,7 @@ def _check_spelling(function: str, names: Sequence[str], keys: Collection[str]) 
 
 
 def _spread(signature: Signature, content_type: str, body: bytes, headers: Headers) -> _Given | None:
-    """The body in pieces for several parameters; None if it is one value."""
+    """The values that a body gives to parameters by their names; None if the whole body is one value."""
     essence, first = content_type.partition(";")[0].strip().lower(), _first(signature)
     if essence == _JSON and not _is_whole(signature, body, takes=first.takes_object):
         members = object_members(body, content_type)
@@ -228,7 +227,7 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
                 f"the body begins with {begins.decode()!r}, so it is not a form; for JSON, send "
                 "Content-Type: application/json, and for other text text/plain"
             )
-        if b"=" not in body:  # the sender has used `curl -d Bob`
+        if b"=" not in body:  # such as the body that `curl -d Bob` sends
             if not signature.fields:
                 return None
             charset = content_type.partition(";")
@@ -249,13 +248,13 @@ def _spread(signature: Signature, content_type: str, body: bytes, headers: Heade
 
 
 def _first(signature: Signature) -> Field:
-    """The parameter that takes a whole body; if there is none, the field for ``**kwargs``, which never takes one."""
+    """The first parameter, which takes a whole body; if there is none, the field for ``**kwargs``."""
     assert signature.fields or signature.more is not None
     return signature.fields[0] if signature.more is None or signature.fields else signature.more
 
 
 def _is_file(signature: Signature, body: bytes) -> bool:
-    """Whether a body is not a form although its media type says so, and the first parameter takes such bytes."""
+    """Whether a body is no form although its media type says so, and the first parameter takes its bytes."""
     first = _first(signature)
     return first.known is not None and not first.takes_form and not is_form_of(body, signature.known)
 
@@ -268,10 +267,10 @@ def _is_whole(signature: Signature, body: bytes, *, takes: bool) -> bool:
 
 
 def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool) -> bool:
-    """Whether a body is spread: each key is a parameter, and it cannot be an object for the first one.
+    """Whether a body gives values to parameters by name: each key is one, and the body is no object for the first.
 
     Raises:
-        DecodeError: It is not spread, and one of its keys is another parameter, which the first one would drop.
+        DecodeError: The body is one value for the first parameter, and a key would be lost: it is another parameter.
     """
     first, known = _first(signature), signature.known
     own = first.keys or frozenset()
@@ -283,7 +282,8 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
     if stranger is None and (is_named or not takes or len(signature.inputs) > 1):
         return True
     is_lost = first.is_scalar or (first.keys is not None and is_named)
-    if stranger is not None and (is_lost or (what != "member" and not takes)):  # the whole cannot be its value either
+    # the whole body cannot be a value of the first parameter either
+    if stranger is not None and (is_lost or (what != "member" and not takes)):
         hint = f" ({_IGNORE}" if what != "member" else ""
         hint += "; text that is not a form is sent as text/plain)" if what == "field" else ")" if hint else ""
         check_names(signature, [*dict.fromkeys(keys)], hint)
@@ -297,7 +297,7 @@ def _fits(signature: Signature, keys: Collection[str], what: str, *, takes: bool
 
 
 def _taken_whole(name: str, content_type: str, body: bytes) -> str:
-    """A hint that the body was taken as one value, although its sender may have meant it for several parameters."""
+    """A hint for errors: the body was taken as one value, although it may have been meant for several parameters."""
     essence = content_type.partition(";")[0].strip().lower()
     if body.lstrip()[:1] != b"{":
         return f"; the body was taken for '{name}'" if body and essence not in (_FORM, _PARTS) else ""
@@ -316,11 +316,11 @@ def _taken_whole(name: str, content_type: str, body: bytes) -> str:
 def _arranged(
     signature: Signature, given: _Given, *, later: Collection[str] = (), met: tuple[str, bytes] = ("", b"")
 ) -> Filled:
-    """Arrange the values for the opening of the invocation; ``met`` is quoted in the texts of errors."""
+    """Order the values by input, as the invocation is opened; ``met``: the body and its media type, for error texts."""
     own, fields = signature.inputs, signature.fields
     hint = _taken_whole(fields[0].name, *met) if met[1] and fields else ""
     places, found = bound(signature, [name for name, _ in given], later=later, hint=hint)
-    if signature.more is not None:  # all of its inputs are bound by their names
+    if signature.more is not None:  # a function with ``**kwargs`` gets all inputs by name
         return Filled(found.names, [(places[name], message) for name, message in given], found.names)
     labels = own if len(own) > 1 else (_LABEL,)
     names = dict.fromkeys((*(one.name for one in fields[: len(labels)]), *found.names))

@@ -1,4 +1,4 @@
-"""Formats of streamed responses: each encodes items, a heartbeat, the end and an error.
+"""Formats of streamed responses; each encodes items, heartbeats, the end and an error.
 
 ===================== ============================= ======================= =============================
 format                an item                       the end                 an error
@@ -6,11 +6,11 @@ format                an item                       the end                 an e
 text/event-stream     an event with ``id``          ``event: end``          ``event: error``
 application/x-ndjson  a line                        nothing                 a line ``{"error": problem}``
 multipart/mixed       a part                        the closing delimiter   a part of problem+json
-any other type        its bytes                     nothing                 nothing: the response is cut
+any other type        its bytes                     nothing                 nothing: the response ends early
 ===================== ============================= ======================= =============================
 
-A *value* is JSON wherever the format is made of JSON. A payload that is no JSON, such as an image, becomes an object
-with its media type and its bytes in base64. If there are several outputs, an item names its output.
+In the formats made of JSON, a value that is not JSON, such as an image, becomes an object with its media type and its
+bytes in base64. If there are several outputs, each item names its output.
 
 Sources: HTML, "Server-sent events"; RFC 2046, 5.1; RFC 9457.
 """
@@ -64,14 +64,14 @@ _BREAK: Final = re.compile("\r\n|\r|\n")
 
 
 def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
-    """The stream that an Accept list asks for, and the accepted types of each item; None: it asks for one value.
+    """The stream that an Accept header asks for, and the accepted types of each item; None: it asks for one value.
 
-    A wildcard never asks for a stream. If a stream and another type are listed, the stream is meant if it comes first,
-    or if the function may give several values.
+    A wildcard never asks for a stream. If the header lists both a stream and another type, the stream is chosen if it
+    is ranked first, or if the function may yield several values.
 
     Args:
-        accept: The list.
-        is_several: Whether the function may give several values.
+        accept: The value of the header.
+        is_several: Whether the function may yield several values.
     """
     listed = [one for one in ranges(accept) if one.q > 0] if accept else []
     streams = [one for one in listed if one.media_type.essence in _ALIASES]
@@ -86,7 +86,7 @@ def accepted(accept: str, *, is_several: bool) -> tuple[str, str] | None:
     if kind == MIXED:
         return kind, wanted or "*/*"
     is_text = any(one.media_type.essence == "text/plain" for one in items)
-    # Values that are not JSON are sent nevertheless, packed; a client that wants plain text lists it.
+    # Values that are not JSON are sent as base64 within JSON; a client that prefers plain text lists it.
     return kind, "text/plain, application/json;q=0.9, */*;q=0.1" if is_text else "application/json, */*;q=0.1"
 
 
@@ -95,14 +95,14 @@ def _order(one: Range) -> tuple[float, int]:
 
 
 class Format(ABC):
-    """One streamed response.
+    """Encodes one streamed response.
 
     Args:
         names: The names of the outputs.
 
     Attributes:
         headers: The headers of the response.
-        heartbeat: Bytes without meaning that may be sent at any time; empty: the format has none.
+        heartbeat: Bytes that readers ignore and that may be sent between items; empty: the format has none.
     """
 
     heartbeat: bytes = b""
@@ -114,17 +114,17 @@ class Format(ABC):
 
     @abstractmethod
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """One value of one output.
+        """Encode one value of one output.
 
         Raises:
-            EncodeError: The message does not fit into this format.
+            EncodeError: The format cannot represent the message.
         """
 
     def parts(self, index: int, message: Message[bytes]) -> Iterator[bytes]:
-        """One long value as the parts of `item`, which are made when they are taken.
+        """Encode one long value; the parts together are the bytes of `item`, and are made when they are taken.
 
         Raises:
-            EncodeError: The message does not fit into this format.
+            EncodeError: The format cannot represent the message.
         """
         before, after = self._around(index, message)
         return chain((before,), self._value(message), (after,))
@@ -135,36 +135,36 @@ class Format(ABC):
 
     @abstractmethod
     def _value(self, message: Message[bytes]) -> Iterator[bytes]:
-        """The parts of the value in this format."""
+        """The encoded value in parts."""
 
     @abstractmethod
     def end(self) -> bytes:
-        """These headers keep proxies from buffering items that should arrive at once; nginx has a header of its own."""
+        """The bytes that end a response without an error."""
 
     @abstractmethod
     def error(self, problem: Mapping[str, Any]) -> bytes:
-        """The bytes of an error, which is the end as well."""
+        """The bytes that end a response with an error."""
 
     def _name(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else str(index)
 
 
 class EventStream(Format):
-    """Each item as a server-sent event, with an id."""
+    """Sends each item as a server-sent event, with an id."""
 
     heartbeat = b":\n\n"
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names)
-        # These headers keep proxies from buffering items that should arrive at once; nginx has a header of its own.
+        # These headers keep proxies from buffering items; nginx needs a header of its own.
         self.headers = (("Content-Type", EVENTS), ("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no"))
         self._count = 0
 
     def item(self, index: int, message: Message[bytes]) -> bytes:
-        """One event: text as its lines, any other value as JSON."""
+        """One event; its data is text as lines, and any other value as JSON."""
         before, after = self._around(index, message)
         if message.media_type.startswith("text/plain"):
-            # Line ends of any kind separate lines of one event; its reader joins them by LF.
+            # Each kind of line end separates the lines of an event; readers join them by LF.
             lines = _BREAK.split(message.payload.decode("utf-8", "replace"))
             data = "\ndata: ".join(lines).encode()
         else:
@@ -190,7 +190,7 @@ class EventStream(Format):
 
 
 class Lines(Format):
-    """A JSON value on each line."""
+    """Sends a JSON value on each line."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names)
@@ -212,7 +212,7 @@ class Lines(Format):
         return string_parts(message.payload) if message.media_type.startswith("text/plain") else json_parts(message)
 
     def end(self) -> bytes:
-        """Give no bytes, since the end of the body is the end."""
+        """Return no bytes, since the end of the body ends the stream."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
@@ -221,9 +221,9 @@ class Lines(Format):
 
 
 class Mixed(Format):
-    """A part for each value, with its own media type and headers.
+    """Sends a part for each value, with its own media type and headers.
 
-    The delimiter of the next part follows each part at once, so that a reader knows where it ends.
+    Each part is followed at once by the next delimiter, so that a reader knows where the part ends.
 
     Args:
         names: The names of the outputs.
@@ -253,7 +253,7 @@ class Mixed(Format):
         return slices(message.payload)
 
     def end(self) -> bytes:
-        """The rest of the last delimiter."""
+        """The characters that turn the last delimiter into the closing one."""
         return (b"" if self._has_begun else self._delimiter[2:]) + b"--\r\n"
 
     def error(self, problem: Mapping[str, Any]) -> bytes:
@@ -270,10 +270,10 @@ class Mixed(Format):
 
 
 class Pieces(Format):
-    """The values themselves, one after the other: pieces of a text, or of a file.
+    """Sends the values unchanged, one after the other, as pieces of a text or of a file.
 
     Args:
-        media_type: The media type of the whole.
+        media_type: The media type of the whole body.
     """
 
     def __init__(self, media_type: str) -> None:
@@ -291,19 +291,19 @@ class Pieces(Format):
         return slices(message.payload)
 
     def end(self) -> bytes:
-        """Give no bytes, since the end of the body is the end."""
+        """Return no bytes, since the end of the body ends the stream."""
         return b""
 
     def error(self, problem: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - as `Format`
-        """Give no bytes, since only a broken connection can show an error in this format."""
+        """Return no bytes: in this format only a response that ends early can show an error."""
         return b""
 
 
 def _quoted(name: str) -> str:
-    """A name as browsers quote it in the parts of a form, where ``%`` is not escaped.
+    """Quote a name as browsers do in the parts of a form, where ``%`` is not escaped.
 
     Raises:
-        EncodeError: The name would be read as another one.
+        EncodeError: The name contains an escape sequence, so a reader would decode another name.
     """
     if any(written in name for written in _ESCAPES.values()):
         raise EncodeError(

@@ -1,6 +1,6 @@
 """The riff request/reply protocol: one HTTP request, one invocation, one response.
 
-Theory. A request is a head, then a body in chunks, then its end; the response is whole::
+Theory. A request is a head, then chunks of the body, then its end; the response is sent in one piece::
 
     state    what comes      next     steps
     -------  --------------  -------  ---------------------------------------------------------------
@@ -14,7 +14,7 @@ Theory. A request is a head, then a body in chunks, then its end; the response i
     RUNNING  Emitted, again  RUNNING  Cancel (R-149)
     RUNNING  Finished        CLOSED   Send(Response), Close
 
-`invoker.protocols.web.filling` decides which parameter gets what.
+`invoker.protocols.web.filling` decides which parameter gets which value.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class HttpSession:
     Args:
         signature: Finds the signature of the function that the request names, or of the only one when it names none;
             raises InvocationError when there is no such function.
-        max_body_bytes: A longer body is refused with 413, as soon as its length is known.
+        max_body_bytes: A longer body is refused with 413 as soon as its length is known.
     """
 
     __slots__ = (
@@ -100,7 +100,7 @@ class HttpSession:
 
     @property
     def can_repeat(self) -> bool:
-        """Whether `again` can make sessions, since this one has read a head; False if the body comes in parts."""
+        """Whether `again` may be called: a head was read, and the body is not multipart."""
         return self.state is State.READING and self._form is None and not self._asked.streams
 
     @property
@@ -115,7 +115,7 @@ class HttpSession:
         """A session for another request with the same head.
 
         Args:
-            body: The bytes of the body that have come; no more than the head announces.
+            body: The bytes of the body that have come already, at most as many as the head announces.
         """
         other = HttpSession(self._signature, max_body_bytes=self._max_body_bytes)
         other.state, other._asked = self.state, self._asked
@@ -127,7 +127,7 @@ class HttpSession:
         """Translate the head, or a chunk of the body.
 
         Raises:
-            ProtocolViolation: A head is not the first frame, or a chunk is.
+            ProtocolViolation: A head is not the first frame, or a chunk is the first one.
         """
         if self.state is State.CLOSED:
             return ()  # the request is refused already, so the rest of the body is dropped
@@ -138,7 +138,7 @@ class HttpSession:
         raise ProtocolViolation(f"a {type(frame).__name__} came while {self.state.value}")
 
     def half_close(self) -> Sequence[CallStep]:
-        """Translate the end of the body: the function opens, with its input complete.
+        """Translate the end of the body: the invocation is opened, with complete input.
 
         Raises:
             ProtocolViolation: No head came.
@@ -167,14 +167,14 @@ class HttpSession:
         return (opening, *[Feed(ID, index, message) for index, message in messages], _END)
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Translate an event of the invocation; the response comes with its end."""
+        """Translate an event of the invocation; the response is sent at its end."""
         if self.state is State.CLOSED:
             return ()
         if type(event) is Emitted:
             if self._output is None:
                 self._output = event.message
                 return ()
-            # R-149: a second value makes it an error; the function need not run any further.
+            # R-149: a second value is an error; the function need not run any further.
             return (Cancel(ID, second(self._asked.inputs)),)
         if type(event) is OutputEnded:
             return ()
@@ -183,7 +183,7 @@ class HttpSession:
         return self._answer(response, told)
 
     def refusal(self, error: InvocationError, *, status: int = 0) -> Response:
-        """The response for an ending that the transport saw: a bad frame, a deadline while the body came in."""
+        """The response for an error of the transport, such as a bad frame, or a deadline while the body came."""
         return refusal(error, self._asked.accept, status=status)
 
     def _begin(self, head: RequestHead) -> Sequence[CallStep]:
@@ -223,7 +223,7 @@ class HttpSession:
     def _refuse(
         self, error: InvocationError, *, status: int = 0, headers: tuple[tuple[str, str], ...] = ()
     ) -> Sequence[CallStep]:
-        # The error keeps no traceback. A traceback would form a cycle that holds the bytes which its connection has
+        # The error keeps no traceback, since it would form a cycle that keeps the bytes alive that the connection has
         # read ahead.
         return self._answer(*refused(self._asked, error, self._names, self._begins, status=status, headers=headers))
 
@@ -236,7 +236,7 @@ class HttpSession:
 
 
 def opened(asked: Asked, body: bytes) -> tuple[Open, Sequence[tuple[int, Message[bytes]]]]:
-    """The step that opens the invocation of a request whose whole body is here, and the messages of its inputs.
+    """The step that opens the invocation of a request, whose whole body has come, and the messages of its inputs.
 
     Raises:
         InvocationError: The body and the query do not give the values that the function takes.
@@ -260,11 +260,11 @@ def _opened(asked: Asked, filled_in: Filled, headers: Headers) -> tuple[Open, Se
 def reply(
     asked: Asked, message: Message[bytes] | None, error: InvocationError | None, names: tuple[str, ...], begins: bytes
 ) -> tuple[Response, InvocationError | None]:
-    """The response of an invocation that is over, and the error that it carries.
+    """The response for an invocation that has ended, and the error that the response reports, if any.
 
     Args:
         asked: The request.
-        message: The value that the function gave; None: it gave none.
+        message: The value that the function returned; None: there was none.
         error: The error with which the invocation ended, if it failed.
         names: The names of the inputs with which the invocation was opened.
         begins: The first byte of the body.
@@ -292,13 +292,13 @@ def refused(
     status: int = 0,
     headers: tuple[tuple[str, str], ...] = (),
 ) -> tuple[Response, InvocationError]:
-    """The response that carries an error in the terms of HTTP, and the error in these terms.
+    """The response for an error, and the error rewritten for callers over HTTP.
 
     Args:
         asked: The request.
         error: Any error.
-        names: As for `reply`.
-        begins: As for `reply`.
+        names: See `reply`.
+        begins: See `reply`.
         status: The status; 0: the status of the error.
         headers: Headers of the response.
     """

@@ -1,16 +1,16 @@
-"""Bodies that stream in: items are taken from a body while the rest of it is still to come.
+"""Reads bodies that stream in: takes items from a body before the rest of it has come.
 
 =========  ==================================================  ==============================================
 reading    of                                                  an item is
 =========  ==================================================  ==============================================
 LINES      application/x-ndjson                                a line of JSON
 TEXTS      a body of no announced length, for text or numbers  a line of text
-PIECES     such a body, for bytes                              what came at once
+PIECES     such a body, for bytes                              a chunk, as it came
 PARTS      multipart/form-data                                 a part, for the input of its name
 =========  ==================================================  ==============================================
 
-Where several inputs are still to be filled, a line of JSON is an object with one value or several, each for the input
-of its name. A body of any other kind is one value, or one for each parameter (`invoker.protocols.web.filling`).
+If several inputs still need values, a line of JSON is an object with one or more values, each for the input of its
+name. A body of any other kind is one value, or one for each parameter (`invoker.protocols.web.filling`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from invoker.protocols.web.naming import refuse
 from invoker.protocols.web.values import message_of, named_members, named_parts, object_members, of_list, without_empty
 
 Items: TypeAlias = Sequence[tuple[str, Message[bytes]]]
-"""Names of inputs, and what is for them; an empty name means the one input that is still to be filled."""
+"""Names of inputs, each with a message; an empty name means the only input that still needs values."""
 
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PLAIN = frozenset({"", "text/plain", "application/octet-stream"})
@@ -57,7 +57,7 @@ def reading_of(signature: Signature, content_type: str, *, has_length: bool, is_
         signature: The signature of the function.
         content_type: The media type of the body; empty when it was missing.
         has_length: Whether the head announces its length.
-        is_stream: Whether the answer is a stream.
+        is_stream: Whether the response is a stream.
     """
     essence = content_type.partition(";")[0].strip().lower()
     if signature.is_open or signature.more is not None or not signature.fields:
@@ -83,10 +83,10 @@ class Reads(Protocol):
 
     @property
     def held(self) -> int:
-        """Bytes of an item that is not complete."""
+        """How many bytes of an incomplete item are buffered."""
 
     def feed(self, payload: bytes) -> Items:
-        """The items that are complete with this piece.
+        """Take a piece of the body, and return the items that it completes.
 
         Raises:
             DecodeError: The body is malformed.
@@ -94,7 +94,7 @@ class Reads(Protocol):
         """
 
     def close(self) -> Items:
-        """The items that are complete with the end of the body; raises as `feed`."""
+        """Return the items that the end of the body completes; raises the errors of `feed`."""
 
 
 def reads(
@@ -111,9 +111,9 @@ def reads(
         how: How the body is read.
         content_type: The media type of the body.
         headers: The headers for every message.
-        fields: The fields of the inputs that are still to be filled, and of options that may come before them; none:
-            the query gives all values, so the body has to be empty.
-        most_bytes: The most bytes of one item.
+        fields: The fields of the inputs that still need values, and of the optional inputs that may come before them;
+            none: the query gives all values, so the body has to be empty.
+        most_bytes: The largest item, in bytes.
         signature: The signature of the function.
     """
     if not fields:
@@ -135,7 +135,7 @@ def reads(
 
 
 class _Lines:
-    _sought: re.Pattern[bytes] | None = None  # matches lines that may contain more than the value
+    _sought: re.Pattern[bytes] | None = None  # finds lines that may have other members than the value
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Lines:
         self._keeps_blank = keeps_blank
         self._options = options
         self._signature = signature
-        self._line = bytearray()  # bytes of the line that is not complete
+        self._line = bytearray()  # how many bytes of the incomplete line are buffered
         self._count = 0
 
     @property
@@ -217,7 +217,8 @@ class _Lines:
                 items.append((name, Message(bytes(value), self._headers, _JSON)))
             elif not self._signature.drops:
                 refuse(self._signature, name, f" (line {self._count})")
-        if self._options and len(items) > begin + 1:  # within a line the options go first, at any place (H-014)
+        # optional inputs are fed before the others of the same line, wherever they stand in it (H-014)
+        if self._options and len(items) > begin + 1:
             items[begin:] = sorted(items[begin:], key=lambda item: item[0] not in self._options)
 
     def _value(self, line: bytes) -> bytes:
@@ -238,7 +239,7 @@ class _Lines:
 
 
 class _Objects(_Lines):
-    """Lines for one input of a class; see `Wrapped`."""
+    """Lines of JSON for one input whose values are objects of a class; see `Wrapped`."""
 
     def __init__(self, wrapped: Wrapped, headers: Headers, most_bytes: int) -> None:
         super().__init__(_JSON, headers, most_bytes, None)
@@ -249,17 +250,17 @@ class _Objects(_Lines):
 
 
 class Wrapped:
-    """Objects for one input of a class.
+    """Finds the value in JSON objects for one input whose values are objects of a class.
 
-    Each is either the value itself or, like a whole JSON object, holds the value under the input's name (R-169).
+    Each JSON object either is the value or has a member with the input's name, which is the value (R-169).
 
     Args:
-        field: The field of the input; it has keys.
+        field: The field of the input; its ``keys`` are not None.
         known: Names of all parameters.
-        drops: As the function's signature says.
+        drops: See `Signature`.
 
     Attributes:
-        sought: Matches objects that may contain more than the value; `value` returns all other objects unchanged.
+        sought: Matches objects that `value` may have to change; all others it returns unchanged.
     """
 
     def __init__(self, field: Field, known: Collection[str], *, drops: bool) -> None:
@@ -270,14 +271,14 @@ class Wrapped:
         self.sought = re.compile(b"|".join(sought))
 
     def value(self, payload: bytes, what: str) -> bytes:
-        """The value of the input.
+        """Return the value in an object.
 
         Args:
-            payload: JSON.
-            what: What the payload is, for the text of the error.
+            payload: The object, as JSON.
+            what: A description of the payload for the error text, such as its line.
 
         Raises:
-            DecodeError: The object has a member that would be lost.
+            DecodeError: The object has a further member, which would be lost.
         """
         members = object_members(payload, _JSON)
         met = [name for name in members or () if name in self._others]
@@ -300,7 +301,7 @@ class Wrapped:
 
 
 def wrapped(field: Field, known: Collection[str], *, drops: bool) -> Wrapped | None:
-    """The `Wrapped` for objects that hold the value under their input's name; None if each is the value itself."""
+    """The `Wrapped` of an input; None if each object is the value itself."""
     if field.keys is None or {*known} <= field.keys:
         return None
     return Wrapped(field, known, drops=drops)
@@ -360,7 +361,7 @@ class _Parts:
             if self._list and self._list[0].name != part.name:
                 items += self._listed()
             if one.is_list and one.is_value:
-                self._list.append(part)  # parts that follow each other are one value
+                self._list.append(part)  # consecutive parts of one name make one value
             else:
                 items.append((part.name, message_of(part, self._headers, one)))
         return items

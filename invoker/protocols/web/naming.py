@@ -1,7 +1,7 @@
-"""What the names of a request mean: `bound` asks the binder of the function, in its terms.
+"""`bound`: finds the inputs for the names in a request, by the binder of the function.
 
-Over HTTP a name has one value, or all that a stream has; the name of ``*args``, and others in a form, are for an
-element each (H-210), which the binder knows by its number.
+Over HTTP a name has one value, or several if its input is a stream. The name of ``*args``, and each unknown name in a
+form, stands for one element of ``*args`` (H-210); the binder knows elements by number, such as ``#0``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _WAYS = "; give it as the body, a query parameter, a field of a form or a member
 def bound(
     signature: Signature, names: Iterable[str], *, later: Collection[str] = (), hint: str = ""
 ) -> tuple[dict[str, int], Assignment]:
-    """The inputs that values of these names are for: the place of each name among them, and what the binder says.
+    """Bind names to inputs: returns the place of each name among the inputs, and the binder's result.
 
     Args:
         signature: The signature of the function.
-        names: The name of each value; as `elements` gives it if the function takes any number of inputs.
-        later: Names of inputs of which values are still to come.
-        hint: The end of the text about a missing value.
+        names: The name of each value; if the function takes any number of inputs, these come from `elements`.
+        later: Names of inputs whose values will come later.
+        hint: Text to append to the error about a missing value.
 
     Raises:
         DecodeError: A value is missing, unknown, or given twice.
@@ -42,7 +42,8 @@ def bound(
     for name in (*known, *(one for one in counts if one not in known)):
         count = counts.get(name, 0)
         if name in signature.streams or name in later or (signature.is_open and name[:1] == "#"):
-            count = 1 if count or name in signature.inputs else 0  # a stream may also be empty (R-168)
+            # a stream counts as given even if it is empty (R-168)
+            count = 1 if count or name in signature.inputs else 0
         asked += [name] * count
     found = signature.binder.named(asked)
     if found.faults:
@@ -53,16 +54,16 @@ def bound(
 
 
 def check_names(signature: Signature, names: Sequence[str], hint: str = "") -> None:
-    """Refuse a name that no parameter takes, or that occurs twice; other names may still be missing.
+    """Refuse a name that no parameter takes, or that occurs twice; missing names are allowed.
 
     Args:
         signature: The signature of the function.
         names: The names that are given.
-        hint: The text after the sentence.
+        hint: Text to append to the error.
     """
     faults = signature.binder.named(names).faults
     fault = next((one for one in faults if one.code != "missing_arg"), None)
-    if fault is None:  # the binder knows ``*args`` after a default, and an empty name, too
+    if fault is None:  # names that the binder takes, but a request cannot: ``*args`` after a default, and an empty name
         strangers = (one for one in names if not signature.takes(normalised(one)))
         fault = next((unknown(signature.name, one, signature.known) for one in strangers), None)
     if fault is not None:
@@ -70,21 +71,21 @@ def check_names(signature: Signature, names: Sequence[str], hint: str = "") -> N
 
 
 def refuse(signature: Signature, name: str, hint: str = "") -> NoReturn:
-    """Refuse a value, in a body that streams, for a name that is no input's, or whose input has its value already.
+    """Refuse a value in a streamed body, whose name is not that of an input, or whose input already has its value.
 
     Raises:
-        DecodeError: In any case.
+        DecodeError: Always.
     """
     check_names(signature, [name], hint)
     raise DecodeError(f"{twice(signature.name, name)}{hint}")
 
 
 def elements(signature: Signature, names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The binder's name for each value of a function with any number of inputs, and the name that the function sees.
+    """For a function with any number of inputs: the binder's name of each value, and by it the function's own name.
 
     Args:
         signature: The signature of the function.
-        names: The name of each value; a name that is not a parameter's is an element of ``*args``, or is taken by
+        names: The name of each value; a name that is no parameter stands for an element of ``*args``, or belongs to
             ``**kwargs``.
     """
     own, taken = signature.inputs[-1], {*names}

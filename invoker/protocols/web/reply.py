@@ -1,24 +1,24 @@
-"""HTTP responses of the riff request/reply handler: the status table, error bodies, and which output headers are sent.
+"""HTTP responses to calls: the status of each error, the bodies of errors, and the output headers that are sent.
 
 =========================================== ======= ================================================================
-what ended the invocation                   status  why
+how the invocation ended                    status  why
 =========================================== ======= ================================================================
 `UnsupportedMediaType`                      415     R-144
 `NotAcceptable`                             406     R-146
 `DecodeError`                               400     R-145
-`LimitReached`, of a function or its calls  429     with Retry-After
-`Overloaded`, no room for an invocation     503     not 429: this server is full for all callers; with Retry-After
-`LimitExceeded`, what came is too large     413     R-154, H-242: the same will never pass, wherever it shows
+`LimitReached`: too many calls at once      429     with Retry-After
+`Overloaded`: too many invocations          503     not 429: the server is full for all callers; with Retry-After
+`LimitExceeded`: the input is too large     413     R-154, H-242: to send the same again is useless
 `NotReady`, `ShuttingDown`                  503     R-154; with Retry-After
 `DeadlineExceeded`                          504     R-154
-`Cancelled`                                 499     nobody is left to read it; the log has it
+`Cancelled`                                 499     for the log only; the client has left
 `StatusError`                               below   the function's choice
 anything else                               500     R-147, R-149
 =========================================== ======= ================================================================
 
-A `StatusError` maps as the googleapis do: INVALID_ARGUMENT, FAILED_PRECONDITION and OUT_OF_RANGE 400, UNAUTHENTICATED
-401, PERMISSION_DENIED 403, NOT_FOUND 404, ALREADY_EXISTS and ABORTED 409, RESOURCE_EXHAUSTED 429, CANCELLED 499,
-UNIMPLEMENTED 501, UNAVAILABLE 503, DEADLINE_EXCEEDED 504, the rest 500.
+A `StatusError` is mapped as Google's APIs do: INVALID_ARGUMENT, FAILED_PRECONDITION and OUT_OF_RANGE 400,
+UNAUTHENTICATED 401, PERMISSION_DENIED 403, NOT_FOUND 404, ALREADY_EXISTS and ABORTED 409, RESOURCE_EXHAUSTED 429,
+CANCELLED 499, UNIMPLEMENTED 501, UNAVAILABLE 503, DEADLINE_EXCEEDED 504, the rest 500.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-"""Headers that belong to one connection, never to a message (RFC 9110, 7.6.1)."""
+"""Headers that describe the connection and not the message (RFC 9110, 7.6.1)."""
 
 FENCE = (("Content-Security-Policy", "sandbox"),)
-"""Headers of an answer to GET: a link may open it in a tab, where it must not act as a page of this port (R-152,
-H-007)."""
+"""Headers of every response to GET. A link may open the response in a tab, where it must not run scripts with the
+rights of this origin (R-152, H-007)."""
 
 NOTHING = Response(204, (), b"")
-"""The response of a function that gives nothing, and where nothing more will come (H-010, H-018)."""
+"""The response of a function without output, and of a stream of events that has already ended (H-010, H-018)."""
 
 _KINDS: tuple[tuple[type[InvocationError], int], ...] = (
     (UnsupportedMediaType, 415),
@@ -99,26 +99,26 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _STATUS = re.compile(r"[2-5][0-9][0-9]")
 _MOST_TYPES = 256
 LINES: Final = "application/x-ndjson"
-"""The media type of lines of JSON."""
+"""The media type of NDJSON."""
 _RETRY = (("Retry-After", "1"),)
 
 
 def status_of(error: InvocationError) -> int:
-    """The HTTP status of an ending; see the table above."""
+    """The HTTP status for an error; see the table above."""
     if isinstance(error, StatusError):
         return HTTP_STATUS.get(error.status, 500)
     return next((status for kind, status in _KINDS if isinstance(error, kind)), 500)
 
 
 def problem(error: InvocationError, status: int = 0, *, parameter: str = "") -> dict[str, str | int]:
-    """The members of an error that is one item among others.
+    """The members of a problem (RFC 9457), for an error within a stream.
 
     Args:
-        error: Its text is the detail.
-        status: The status, instead of the one in the table.
-        parameter: The parameter that it is about; empty: it is unknown.
+        error: The error, whose text becomes the detail.
+        status: The status; 0: the one in the table.
+        parameter: The parameter that the error is about; empty: it is unknown.
 
-    Source: RFC 9457, 3.1; ``code`` is a member of our own, the name of gRPC's status.
+    Source: RFC 9457, 3.1; the member ``code``, the name of the gRPC status, is an addition.
     """
     status = status or status_of(error)
     code = "INVALID_ARGUMENT" if status == 400 and error.status == Status.UNKNOWN else error.status.name
@@ -134,16 +134,16 @@ def refusal(
     headers: tuple[tuple[str, str], ...] = (),
     parameter: str = "",
 ) -> Response:
-    """The response that carries an error.
+    """The response that reports an error.
 
     Args:
-        error: Its text is the body.
-        accept: The Accept list of the request; it decides between a problem, JSON and text.
-        status: The status, instead of the one in the table.
+        error: The error, whose text becomes the body.
+        accept: The Accept header of the request, which decides between a problem, JSON and text.
+        status: The status; 0: the one in the table.
         headers: The headers to be added.
-        parameter: The parameter that it is about; empty: it is unknown.
+        parameter: The parameter that the error is about; empty: it is unknown.
 
-    Source: R-153, from what users of the riff HTTP adapter rely on.
+    Source: R-153; users of riff's HTTP adapter rely on this form.
     """
     status = status or status_of(error)
     text = _encodable(error)
@@ -162,13 +162,12 @@ def refusal(
 def answer(
     message: Message[bytes], extra: tuple[tuple[str, str], ...] = (), *, is_text: bool | None = False
 ) -> Response:
-    """The response that carries the function's one output.
+    """The response with the function's one output.
 
     Args:
         message: The output.
         extra: Headers to be added.
-        is_text: Whether the output was encoded from text; None: this is not known, so it counts as text if its type is
-            always UTF-8.
+        is_text: Whether the output was encoded from text; None: that is unknown, and the payload is examined.
 
     Raises:
         EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
@@ -201,7 +200,7 @@ def opened(
         is_text: Whether the pieces are text.
 
     Raises:
-        EncodeError: As `answer`.
+        EncodeError: A header would split the response, or ``X-Http-Status`` is no final status.
     """
     own = tuple(fit(message.headers)) if message.headers else ()
     is_lines = headers[0][1] == LINES
@@ -214,7 +213,7 @@ def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[st
 
     Args:
         message: The value.
-        is_text: As for `answer`.
+        is_text: See `answer`.
     """
     media_type = message.media_type or _OCTETS
     if is_text is None:
@@ -223,13 +222,13 @@ def typed_by(message: Message[bytes], *, is_text: bool | None) -> tuple[tuple[st
 
 
 def told_text(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """The headers of a stream of pieces of text whose first piece has this media type."""
+    """The headers of a stream of text, with a charset added to Content-Type, which is the first of them."""
     return (*_typed(headers[0][1], in_utf8=True), *headers[1:])
 
 
 @lru_cache(_MOST_TYPES)
 def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
-    """The Content-Type header of a response. Browsers misread text without a charset, so one is added (H-213)."""
+    """The Content-Type header of a response; UTF-8 is named, since browsers misread text without a charset (H-213)."""
     _check("Content-Type", media_type)
     if in_utf8:
         parsed = parse(media_type)
@@ -239,7 +238,7 @@ def _typed(media_type: str, *, in_utf8: bool = False) -> tuple[tuple[str, str]]:
 
 
 def _is_utf8(payload: bytes) -> bool:
-    """Whether this is UTF-8 with characters beyond ASCII; ASCII is the same in nearly every charset."""
+    """Whether the payload is UTF-8 with characters beyond ASCII; pure ASCII needs no charset."""
     if payload.isascii():
         return False
     try:
@@ -254,7 +253,7 @@ def _encodable(error: InvocationError) -> str:
 
 
 def _prefers_json(accept: str) -> bool:
-    """Whether JSON is the best-ranked entry of an Accept list; the first of equals wins."""
+    """Whether an Accept header ranks JSON first; of equal entries the first counts."""
     best = min(ranges(accept), key=lambda one: (-one.q, one.position), default=None) if accept else None
     return best is not None and best.q > 0 and best.media_type.essence == "application/json"
 
@@ -274,7 +273,7 @@ def fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The output headers that may become HTTP headers (R-152).
 
     Raises:
-        EncodeError: One would split the response.
+        EncodeError: A header would split the response.
     """
     own = _OURS | {
         token.strip().lower()
@@ -289,7 +288,7 @@ def fit(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _sent(name: str, value: str) -> str:
-    """The value as it is sent: in a URI, non-ASCII is percent-encoded, since browsers read it as Latin-1 (H-247)."""
+    """The value to send; in a URI, non-ASCII is percent-encoded, since browsers would read it as Latin-1 (H-247)."""
     return value if value.isascii() or name.lower() not in _URIS else quote(value, safe=_ASCII)
 
 
@@ -297,7 +296,7 @@ def _check(name: str, value: str) -> None:
     if not _TOKEN.fullmatch(name):
         raise EncodeError(f"the output header {name!a} is not a token, so it cannot be an HTTP header")
     if _CONTROL.search(value):
-        # A CR or LF would end the header and begin another one, chosen by an attacker.
+        # A CR or LF would end the header, and an attacker could add others.
         raise EncodeError(f"the output header {name} has a control character in its value")
     try:
         value.encode()

@@ -1,4 +1,4 @@
-"""`PageServiceSettings`: whether there is a page."""
+"""`PageServiceSettings`: the setting of the page for browsers."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
-"""riff over WebSocket: one connection, one invocation, whose inputs and outputs have names.
+"""riff over WebSocket: each connection is one invocation, whose inputs and outputs have names.
 
-Theory. Frames are texts, which hold JSON objects, and binary ones. The invocation opens with the handshake, whose query
-fills parameters by name::
+Theory. A frame is text, which holds a JSON object, or binary. The handshake opens the invocation, and its query gives
+values to parameters by name::
 
     state      frame                                        next       steps
     ---------  -------------------------------------------  ---------  ----------------------------------------------
-    FRESH      the head of the handshake                    RUNNING    Open, then Feed and EndInput of what it fills
+    FRESH      the head of the handshake                    RUNNING    Open; Feed, EndInput for values of the query
     RUNNING    {"data": ...}, {"base64": "..."}             RUNNING    Feed
     RUNNING    {"contentType": "..."}, alone                ANNOUNCED  -
-    RUNNING    binary                                       RUNNING    Feed: the first input's, octets
+    RUNNING    binary                                       RUNNING    Feed, for the first input, as octet-stream
     RUNNING    {"end": "NAME"}                              RUNNING    EndInput
     RUNNING    {"end": true}                                ENDED      EndInput of all
     ANNOUNCED  binary                                       RUNNING    Feed
     ANNOUNCED  text                                         -          ProtocolViolation
     ENDED      any                                          -          ProtocolViolation
-    any        Emitted                                      same       Send: a text; two frames if it is not JSON
+    any        Emitted                                      same       Send of a text; not JSON: of a text and a binary
     any        OutputEnded, one of several                  same       Send
     any        Finished                                     CLOSED     Close
 
-An item is of the first input unless ``input`` names another one. A function without parameters is called for each item,
-and once if there are no items. Outputs are JSON where they can be. The only half-close is ``{"end": true}``: a client
-that closes the connection without it is gone, and the function is cancelled.
+An item is for the first input unless its member ``input`` names another one. A function without parameters is called
+for each item, and once if there are no items. Outputs are sent as JSON if possible. Only ``{"end": true}`` is a
+half-close; if a client closes the connection before, the function is cancelled.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ class State(enum.Enum):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """The data of a function that the session needs.
+    """What a WebSocket session needs to know about a function.
 
     Attributes:
-        function: Its name.
-        signature: Its fields.
-        singles: Parameters that are one value for the whole call.
-        outputs: Names of its outputs.
-        has_open_outputs: Whether the peer may name further outputs.
-        is_called: Whether the function has no parameters, so that each item makes one call whatever its content is.
-        wrapped: For the name of an input, the codec of objects that hold the value under this name.
+        function: The name of the function.
+        signature: The signature of the function.
+        singles: Names of parameters that have one value for the whole call.
+        outputs: Names of the outputs.
+        has_open_outputs: Whether the client may name further outputs.
+        is_called: Whether the function has no parameters, so that each item causes one call and its content is ignored.
+        wrapped: By the name of an input, the `Wrapped` that finds the value in an object with a member of this name.
     """
 
     function: str
@@ -97,7 +97,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
 
     Args:
         spec: The spec as it was read.
-        registry: Which media types have codecs.
+        registry: The codecs for values.
     """
     singles = frozenset(one.name for one in (*spec.inputs, *spec.spare) if one.single or one.is_option)
     outputs = tuple(one.name for one in spec.outputs)
@@ -114,7 +114,7 @@ def shape_of(spec: FunctionSpec, registry: Registry) -> Shape:
 
 
 class _Told(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
-    """The members of a text frame of the peer."""
+    """The members of a text frame from the client."""
 
     data: msgspec.Raw = _NOTHING
     base64: str | None = None
@@ -148,15 +148,15 @@ class SocketSession:
         self._announced = (0, EMPTY, "")
         self._has_item = False
 
-    # Messages of the peer.
+    # Messages from the client.
 
     def receive(self, frame: str | bytes | RequestHead) -> Sequence[Step]:
-        """Translate one message, a text as `str`; or the head of the handshake, which comes first.
+        """Translate the head of the handshake, which comes first, or a message; a text message is a `str`.
 
         Raises:
-            ProtocolViolation: The frame is not a message of this protocol, or may not come now.
-            DecodeError: A value of the query, or an object with a member that would be lost, cannot be taken; or it is
-                for an input that the function does not have.
+            ProtocolViolation: The frame is not a message of this protocol, or is not allowed in this state.
+            DecodeError: A value in the query is invalid, an object has a member that would be lost, or the function has
+                no input of the given name.
         """
         state = self.state
         if state is State.CLOSED:
@@ -171,7 +171,7 @@ class SocketSession:
         raise ProtocolViolation(f"a {kind} frame came while {state.value}")
 
     def half_close(self) -> Sequence[Step]:
-        """Translate the end of the peer's items."""
+        """Translate the end of the client's items."""
         if self.state in (State.CLOSED, State.ENDED):
             return ()
         self.state = State.ENDED
@@ -198,7 +198,7 @@ class SocketSession:
         return _END if error is None else _json({"error": self.problem(error)})
 
     def problem(self, error: InvocationError) -> dict[str, str | int]:
-        """An error as the peer gets it; inputs have the names of their parameters."""
+        """The problem that the client gets for an error, with the names of parameters instead of inputs."""
         parameter = at_fault(error, self._signature, self._names)
         told = named(error, parameter) if parameter else error
         return problem(told, 400 if isinstance(error, ProtocolViolation) else 0, parameter=parameter)
@@ -266,7 +266,7 @@ class SocketSession:
         return (Feed(_ID, index, Message(payload, headers, media_type)),)
 
     def _value(self, index: int, data: bytes) -> bytes:
-        """The value of an input, which may be an object by the input's name (R-169)."""
+        """The value of an item, which may be an object with a member of the input's name (R-169)."""
         by_name = self._wrapped.get(index)
         if by_name is None or not by_name.sought.search(data):
             return data
@@ -290,7 +290,7 @@ class SocketSession:
         return (EndInput(_ID, self._index(told.end)),)
 
     def _index(self, name: str | None) -> int:
-        """The index of an input by its name; that of the first input if no name is given."""
+        """The index of the input of this name; without a name, that of the first input."""
         if name is None:
             if not self._indexes:
                 raise ProtocolViolation("the function takes no input")
@@ -313,7 +313,7 @@ class SocketSession:
             try:
                 return (Send(f"{self._heads[event.index]}{message.payload.decode()}}}"),)
             except UnicodeDecodeError:
-                pass  # a function may give any bytes under any name
+                pass  # a function may send bytes that are not JSON as JSON
         told: dict[str, Any] = {"output": self._outputs[event.index]}
         if message.headers:
             told["headers"] = dict(message.headers)
@@ -324,7 +324,7 @@ class SocketSession:
         return (Send(_json(told)), Send(message.payload))
 
     def _long(self, index: int, message: Message[bytes]) -> Sequence[Step]:
-        """The frames of a long value, which is not copied."""
+        """The frames of a long value, which is sent without copying."""
         told: dict[str, Any] = {"output": self._outputs[index]}
         if message.headers:
             told["headers"] = dict(message.headers)
@@ -343,7 +343,8 @@ def _json(value: Any) -> str:
 def _is_text(payload: bytes) -> bool:
     letters, view = _Letters(), memoryview(payload)
     try:
-        for at in range(0, len(view), LONG_BYTES):  # a long text in one piece would take long, and as much memory again
+        # encoding a long text in one piece would block the loop, and need the memory twice
+        for at in range(0, len(view), LONG_BYTES):
             letters.decode(view[at : at + LONG_BYTES])
         letters.decode(b"", final=True)
     except UnicodeDecodeError:
@@ -359,7 +360,7 @@ def _as_text(data: bytes) -> bytes:
 
 
 def _listed(query: str, key: str, known: set[str]) -> tuple[str, ...]:
-    """The names in a parameter of the query, for functions that take any number, and have no parameter of that name."""
+    """The names of inputs or outputs in the query; none if the function has a parameter with the name of this key."""
     if not query or key in known:
         return ()
     names = tuple(name for one in parse_qs(query).get(key, ()) for name in one.split(","))
@@ -373,7 +374,7 @@ def _headers(given: dict[str, str]) -> Headers:
 
 
 def _metadata(head: RequestHead) -> Headers:
-    """The headers of the handshake that functions see, as for any other request."""
+    """The headers of the handshake that a function can read, as for any other request."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         if name not in HIDDEN and name not in _OF_CONNECTION and not name.startswith("sec-websocket-"):

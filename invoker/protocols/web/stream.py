@@ -1,23 +1,23 @@
-"""`StreamSession`: one HTTP request whose body, or whose answer, streams.
+"""`StreamSession`: an HTTP request whose body or response is a stream.
 
-Theory. The function opens as soon as all is known that it is opened with. What comes of the body from then on is fed to
-it; what it gives leaves at once if the answer is a stream::
+Theory. The invocation is opened as soon as its required values and options are known. Later items of the body are fed
+to it. Its values are sent at once if the response is a stream::
 
     state    what comes        next     steps
     -------  ----------------  -------  --------------------------------------------------------------------------
-    FRESH    a head            WAITING  -, if the body is read as one, or may still bring options
-    FRESH    a head            RUNNING  Open, and Feed for what the query gives
+    FRESH    a head            WAITING  -, if the body is read as one value, or may begin with options
+    FRESH    a head            RUNNING  Open, and Feed for the values in the query
     WAITING  chunk             WAITING  -; or RUNNING with Open and Feed, when the first item of an input is there
     WAITING  end               RUNNING  Open, Feed, EndInput
     RUNNING  chunk             RUNNING  Feed for each item that is complete
     RUNNING  end               RUNNING  Feed, EndInput
-    RUNNING  Emitted           RUNNING  Send(head) before the first, Send(item); or it is kept, for one value (R-149)
+    RUNNING  Emitted           RUNNING  Send(head) before the first, Send(item); a unary response is kept (R-149)
     RUNNING  Elapsed           RUNNING  Send(head), or Send(heartbeat)
     RUNNING  Finished          CLOSED   Send(end or error), Close; before the head an error is a response like any other
     any      a bad body        CLOSED   Cancel, and as for Finished with an error
 
-The driver passes `Elapsed` to the session now and then: the first time, the head is sent although the function has
-given nothing, so that the client sees that it is answered; later times, a heartbeat is.
+The driver passes `Elapsed` to the session at intervals. At the first one, the head is sent even if the function has
+yielded nothing, so that the client sees that the server answers; at each later one, a heartbeat is sent.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LABEL = "in"
 _END = EndInput(ID)
 _VARY = ("Vary", "Accept")
 _ITEM_BYTES = 200
-"""Bytes that an item takes besides its payload."""
+"""The memory that an item takes in addition to its payload, in bytes."""
 
 
 class _State(enum.Enum):
@@ -68,15 +68,15 @@ class _State(enum.Enum):
     CLOSED = "the response is complete"
 
 
-_CLOSED: Final = _State.CLOSED  # each item looks at it, and Python 3.11 finds members of an enum slowly
+_CLOSED: Final = _State.CLOSED  # each item is compared with it, and Python 3.11 looks up members of an enum slowly
 
 
 class StreamSession:
     """Translates one HTTP request into one invocation, item by item.
 
     Args:
-        asked: The request that the head describes; its body or its answer streams.
-        most_bytes: The most bytes of one item, and of a body that is read as one.
+        asked: The request that the head describes; its body or its response is a stream.
+        most_bytes: The largest item, and the largest body that is read as one value, in bytes.
     """
 
     def __init__(self, asked: Asked, *, most_bytes: int) -> None:
@@ -99,7 +99,8 @@ class StreamSession:
         self._format: Format | None = (
             None if asked.stream is None else format_of(asked.stream[0], outputs, is_text=asked.inputs.is_text)
         )
-        self._waits = asked.is_implied and asked.inputs.is_told  # for the first message, which says what the body is
+        # whether the head waits for the first message, which determines the media type
+        self._waits = asked.is_implied and asked.inputs.is_told
 
     @property
     def has_begun(self) -> bool:
@@ -108,17 +109,17 @@ class StreamSession:
 
     @property
     def is_told(self) -> bool:
-        """Whether this session has said how it ended."""
+        """Whether the response, or the end of the stream, was sent."""
         return self._state is _State.CLOSED
 
     @property
     def cuts(self) -> bool:
-        """Whether a response that fails must look incomplete, because its format cannot carry errors."""
+        """Whether the connection is closed to show an error, because the format of the response cannot."""
         return self._asked.is_implied
 
     @property
     def held(self) -> int:
-        """Bytes of the body that are kept here: an incomplete item, and everything before the first item."""
+        """How many bytes of the body are buffered: an incomplete item, and all options before the first item."""
         if self._reads is None:
             return 0
         return self._reads.held + (self._size if self._state is _State.WAITING else 0)
@@ -127,7 +128,7 @@ class StreamSession:
         """Translate the head, or a chunk of the body.
 
         Raises:
-            ProtocolViolation: A head that is not the first frame, or a chunk that is.
+            ProtocolViolation: A head is not the first frame, or a chunk is the first one.
         """
         if self._state is _State.CLOSED:
             return ()
@@ -166,7 +167,7 @@ class StreamSession:
             return self._refuse(error.with_traceback(None))
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Translate an event of the invocation, or that some time has passed."""
+        """Translate an event of the invocation, or `Elapsed`."""
         if self._state is _CLOSED:
             return ()
         if type(event) is Emitted:
@@ -193,11 +194,11 @@ class StreamSession:
             return self._told(error)
 
     def refusal(self, error: InvocationError, *, status: int = 0, parameter: str = "") -> Response:
-        """The response for an ending before anything was sent."""
+        """The response for an error before anything was sent."""
         return refusal(error, self._asked.accept, status=status or _status(error), parameter=parameter)
 
     def farewell(self, error: InvocationError) -> bytes:
-        """The bytes that end a response that has begun, if the end did not come through this session."""
+        """The bytes that end a response that has begun, for an error from outside of this session."""
         assert self._format is not None
         return self._format.error(problem(error, _status(error)))
 
@@ -207,7 +208,7 @@ class StreamSession:
         asked = self._asked
         self._state = _State.WAITING
         if asked.is_repeated:
-            # H-010: a browser asks again for events that have ended; this status stops it.
+            # H-010: a browser reconnects after the end of the events; this status stops it.
             self._state = _State.CLOSED
             return (Send(NOTHING), Close())
         if asked.is_head and self._format is not None:
@@ -223,10 +224,10 @@ class StreamSession:
     def _prepare(self) -> tuple[Sequence[Field], Sequence[Field]]:
         """Take the values in the query.
 
-        Returns the inputs that are still to be filled, and the options that may come before them.
+        Returns the inputs that still need values, and the options that may come before them.
 
         Raises:
-            DecodeError: The query fills an input twice.
+            DecodeError: The query has two values for one input.
         """
         asked = self._asked
         signature = asked.inputs
@@ -265,16 +266,16 @@ class StreamSession:
         return ()
 
     def _opened(self, items: Items) -> list[CallStep]:
-        """Open with the values before the first item of an input.
+        """Open the invocation with the options that came before the first item of an input.
 
-        Options after that item are too late, also in the same piece.
+        Options after that item are too late, even in the same chunk.
         """
         at = next((index for index, (name, _) in enumerate(items) if name in self._indexes), len(items))
         self._early += items[:at]
         return [*self._open(), *self._feeds(items[at:])]
 
     def _open(self) -> list[CallStep]:
-        """Open the function with the options that have come, and feed it the other values that have come."""
+        """Open the invocation with the options that have come, and feed the other values that have come."""
         options = tuple(dict.fromkeys(name for name, _ in self._early if name not in self._indexes))
         names = (*self._labels, *options)
         self._indexes.update((name, len(self._labels) + at) for at, name in enumerate(options))
@@ -293,7 +294,7 @@ class StreamSession:
             ) from None
 
     def _whole(self) -> Sequence[CallStep]:
-        """Handle a body that has come whole and is read as one value (R-162)."""
+        """Handle the complete body if it is read as one value (R-162)."""
         asked = self._asked
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
@@ -380,7 +381,7 @@ class StreamSession:
         return (Send(self.refusal(error, parameter=parameter)), Close(error))
 
     def _refuse(self, error: InvocationError) -> Sequence[CallStep]:
-        """End with an error of the body, and cancel the invocation if it runs."""
+        """End the request because its body is wrong, and cancel the invocation if it runs."""
         ended = (Cancel(ID, error),) if self._state is _State.RUNNING else ()
         self._over()
         self._body.clear()
@@ -388,11 +389,11 @@ class StreamSession:
 
     def _over(self) -> None:
         self._state = _State.CLOSED
-        self._reads = None  # with the bytes that it holds
+        self._reads = None  # frees the bytes that it has buffered
 
 
 def _status(error: InvocationError) -> int:
-    """The status for an error of the body, such as 400 for a second item of a single value; 0: the error's own."""
+    """The status for a wrong body, such as 400 for a second item of a single value; 0: the one of the error's class."""
     return 400 if isinstance(error, ProtocolViolation) else 0
 
 

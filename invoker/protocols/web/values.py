@@ -1,4 +1,4 @@
-"""Values of parameters as messages: the texts of a query or a form, and the parts of a multipart body."""
+"""Makes messages for parameters from the texts of a query or a form, and from the parts of a multipart body."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _TEXT = "text/plain"
 _JSON = "application/json"
 _MSGPACK = "application/msgpack"
 SENT_AS = "X-Http-Content-Type"
-"""The header that gives a function the media type of a body or part as it was sent (H-209)."""
+"""The header of a message with the media type of a body or part as the client sent it (H-209)."""
 HIDDEN = frozenset(
     {
         *("content-type", "accept", "x-http-method", "x-http-path", "x-http-query", "x-http-proto"),
         SENT_AS.lower(),
     }
 )
-"""Headers of requests that functions see as we set them, or not at all (R-151)."""
+"""Headers of requests that are not passed to functions, or only as the server sets them (R-151)."""
 
 
 def query_pairs(query: str) -> list[tuple[str, str]]:
-    """Names and texts of a query.
+    """The names and texts in a query.
 
     Raises:
         DecodeError: The query is not UTF-8.
@@ -48,7 +48,7 @@ def query_pairs(query: str) -> list[tuple[str, str]]:
 
 
 def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
-    """Names and texts of a form; None if its charset is unknown, which the codec reports better.
+    """The names and texts in a form; None if its charset is unknown, since the codec has a better error for that.
 
     Raises:
         DecodeError: The body is not in its charset, or has too many fields (H-230).
@@ -70,7 +70,7 @@ def form_pairs(body: bytes, content_type: str) -> list[tuple[str, str]] | None:
 
 
 def is_form_of(body: bytes, names: Collection[str]) -> bool:
-    """Whether a body is a form of these names only; `curl --data-binary @FILE` labels any bytes as a form."""
+    """Whether a body is a form with only these names; `curl --data-binary @FILE` labels any bytes as a form."""
     if b"=" not in body or body.count(b"&") >= MAX_FIELDS:
         return False
     fields = body.decode("utf-8", "replace").split("&")
@@ -78,7 +78,7 @@ def is_form_of(body: bytes, names: Collection[str]) -> bool:
 
 
 def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] | None:
-    """The members of a JSON object, undecoded; None for any other body, whose codec reports the error better."""
+    """The members of a JSON object, undecoded; None for any other body, for which the codec has a better error."""
     try:
         charset = charsets.lookup(parse(content_type).charset or "utf-8", only_unicode=True)
         if charset is None:
@@ -94,13 +94,13 @@ def object_members(body: bytes, content_type: str) -> Mapping[str, msgspec.Raw] 
 
 
 def named_members(members: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
-    """The members by their names as Python normalises them; unchanged if two would have the same name."""
+    """The members with names normalised as Python does; unchanged if two would get the same name."""
     made = {normalised(name): value for name, value in members.items()}
     return made if len(made) == len(members) else members
 
 
 def read_parts(content_type: str, body: bytes) -> list[Part]:
-    """The parts of a multipart body, by their names as Python normalises them.
+    """The parts of a multipart body, with names normalised as Python does.
 
     Raises:
         DecodeError: The body is malformed.
@@ -112,7 +112,7 @@ def read_parts(content_type: str, body: bytes) -> list[Part]:
 
 
 def named_parts(parts: list[Part]) -> list[Part]:
-    """The same parts, with their names as Python normalises them."""
+    """The same parts, with names normalised as Python does."""
     for part in parts:
         part.name = normalised(part.name)
     return parts
@@ -121,7 +121,7 @@ def named_parts(parts: list[Part]) -> list[Part]:
 def from_texts(
     fields: Collection[Field], pairs: Iterable[tuple[str, str]], headers: Headers, more: Field | None = None
 ) -> _Given:
-    """The values in names and texts for these parameters; other names are ignored, unless there is ``more``."""
+    """The messages for these parameters, from names and texts; other names are ignored, unless ``more`` takes them."""
     texts: dict[str, list[str]] = {}
     empty = {one.name for one in fields if one.skips_empty}
     for name, value in pairs:
@@ -134,10 +134,10 @@ def from_texts(
 
 
 def from_parts(fields: Collection[Field], parts: Sequence[Part], headers: Headers, more: Field | None = None) -> _Given:
-    """The values in parts for these parameters, each for the parameter of its name, or for ``more``.
+    """The messages for these parameters, from parts; ``more`` takes the parts with other names.
 
     Raises:
-        DecodeError: A part should be text, but is not.
+        DecodeError: A part is not text although its parameter needs text.
     """
     known = {part.name: more for part in parts if more is not None} | {one.name: one for one in fields}
     given: _Given = []
@@ -152,7 +152,7 @@ def from_parts(fields: Collection[Field], parts: Sequence[Part], headers: Header
 
 
 def without_empty(fields: Iterable[Field], parts: Iterable[Part]) -> list[Part]:
-    """The parts without the empty fields that browsers send for inputs that were left empty (H-237)."""
+    """The parts without the empty ones that browsers send for form fields that were left empty (H-237)."""
     empty = {one.name for one in fields if one.skips_empty}
     return [
         part for part in parts
@@ -161,20 +161,20 @@ def without_empty(fields: Iterable[Field], parts: Iterable[Part]) -> list[Part]:
 
 
 def of_list(one: Field, parts: Sequence[Part], headers: Headers) -> list[Message[bytes]]:
-    """The parts of one name as the value of one parameter, which is JSON or a list with an item for each part (H-235).
+    """The messages for a parameter from the parts of its name: JSON, or a list with an item for each part (H-235).
 
     Raises:
-        DecodeError: A part should be text, but is not.
+        DecodeError: A part is not text although its parameter needs text.
     """
     if len(parts) == 1 and parts[0].media_type and not _is_item(one, parts[0]):
-        return [message_of(parts[0], headers, one)]  # the whole list
+        return [message_of(parts[0], headers, one)]  # the part is the whole list
     if one.is_bytes:
         return _of_bytes([part.payload for part in parts], headers)
     return _of_texts(one, [_text_of(part) for part in parts], headers)
 
 
 def _is_item(one: Field, part: Part) -> bool:
-    """Whether the only part of a name is one item of its list, and not the whole list."""
+    """Whether the only part of a name is an item of the list, and not the whole list."""
     essence = part.media_type.partition(";")[0].strip().lower()
     if one.is_bytes:
         return part.filename is not None or essence not in (_JSON, _MSGPACK)
@@ -186,7 +186,7 @@ def _of_bytes(items: Sequence[bytes], headers: Headers) -> list[Message[bytes]]:
 
 
 def typed(one: Field, content_type: str) -> str:
-    """The media type for the codecs: a text parameter takes further text types, a bytes parameter takes any type."""
+    """The media type for the codecs: a text parameter takes further types of text, and a bytes parameter any type."""
     content_type = content_type.strip()
     essence, sign, parameters = content_type.partition(";")
     if essence.strip().lower() in one.texts:
@@ -197,21 +197,22 @@ def typed(one: Field, content_type: str) -> str:
 
 
 def message_of(part: Part, headers: Headers, one: Field | None = None) -> Message[bytes]:
-    """One part as the message for its input.
+    """Make the message for an input from a part.
 
-    It has the request's headers, which the part's own headers override, except X-Http-*.
+    The message has the request's headers; the headers of the part override them, except X-Http-*.
     """
     own = {name: value for name, value in part.headers.items() if name.lower() not in HIDDEN}
     if part.media_type:
         own[SENT_AS] = part.media_type
-    taken = {name.lower() for name in own} | {SENT_AS.lower()}  # the request's Content-Type is that of the whole form
+    # the request's Content-Type is left out, since it describes the whole form
+    taken = {name.lower() for name in own} | {SENT_AS.lower()}
     shared = {name: value for name, value in headers.items() if name.lower() not in taken}
     media_type = part.media_type if one is None else typed(one, part.media_type)
     return Message(part.payload, Headers({**own, **shared}) if shared or own else EMPTY, media_type or _TEXT)
 
 
 def _of_texts(one: Field, values: Sequence[str], headers: Headers) -> list[Message[bytes]]:
-    """Texts as messages: a list is JSON whether it came as one text or item by item."""
+    """Make messages from texts; a list becomes JSON whether it came as one text or item by item."""
     if not values or not (one.is_list or one.is_json):
         return [Message(value.encode(), headers, _TEXT) for value in values]
     if one.is_list and not (len(values) == 1 and values[0].lstrip()[:1] == "["):

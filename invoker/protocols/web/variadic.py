@@ -1,7 +1,8 @@
-"""What a request gives to a function that takes any number of inputs (``*args``): parts named as its inputs.
+"""Cuts the body of a request to a function with ``*args`` into parts, which are named like its inputs.
 
-Each further name is a further input. Where ``*args`` takes values, its own name may repeat, and each value is an input
-of its own, as ``?xs=1&xs=2`` is for ``def total(*xs: int)``; where it takes streams, they are items of one.
+Each further name is a further input. If the elements of ``*args`` are values, its name may be repeated, and each value
+is an input of its own: ``?xs=1&xs=2`` gives two inputs to ``def total(*xs: int)``. If the elements are streams, values
+of one name are items of one stream.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PARTS: Final = "multipart/form-data"
 
 
 def parts_of(signature: Signature, content_type: str, body: bytes) -> list[Part] | None:
-    """The parts of a body that is whole; None: it is one value.
+    """Cut a complete body into parts; None: the body is one value.
 
     Args:
         signature: The signature of the function.
@@ -54,7 +55,7 @@ def _pairs(signature: Signature, body: bytes, content_type: str) -> list[Part] |
 def _is_strange(signature: Signature, keys: Collection[str]) -> bool:
     """Whether a body has names that are not names of parameters.
 
-    If no input takes an object, such names are refused or dropped.
+    If no input takes an object, an unknown name raises `DecodeError`.
     """
     strangers = [] if signature.drops else [key for key in dict.fromkeys(keys) if not signature.takes(key)]
     if strangers and signature.opens_fields:
@@ -79,7 +80,7 @@ def _members(signature: Signature, body: bytes, content_type: str) -> list[Part]
 
 
 def _is_named(signature: Signature, keys: Collection[str]) -> bool:
-    """Whether an object gives inputs by their names, because none of its keys is the name of a field."""
+    """Whether the keys of an object are names of inputs, and none is a field of the objects that inputs take."""
     own = signature.own_keys or frozenset()
     return own.isdisjoint(keys) and {*keys} <= {*signature.known} and not {*keys}.isdisjoint(signature.inputs)
 

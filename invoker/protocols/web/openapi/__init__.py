@@ -1,4 +1,4 @@
-"""The HTTP API as an OpenAPI document: a path for each function, and what its requests and responses are."""
+"""The OpenAPI document of the HTTP API: a path for each function, with its requests and responses."""
 
 from invoker.protocols.web.openapi.document import DIALECT, Document, path_of
 

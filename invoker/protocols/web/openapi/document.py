@@ -1,8 +1,8 @@
 """`Document`: the whole document, of OpenAPI 3.1.
 
-Each function has a path with POST, and with GET if it is safe. The form of a request follows from the same signature by
-which requests are bound (R-169), so the requests of a generated client are understood. The paths are relative to where
-the document is, since the transport may be mounted below another application.
+Each function has a path with POST, and with GET if it is safe. Requests are described from the same signature by which
+they are bound (R-169), so a generated client sends valid requests. The paths are relative to the URL of the document,
+since the transport may be mounted below another application.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAG: Final = "functions"
 
 
 class Document:
-    """A document in the making."""
+    """Builds an OpenAPI document function by function."""
 
     def __init__(self) -> None:
         self._schemas = Schemas(_SCHEMAS)
@@ -36,10 +36,10 @@ class Document:
         self._versions: set[str] = set()
 
     def add(self, function: Described, signature: Signature) -> None:
-        """Add the path of a function, unless the process itself answers at this path.
+        """Add the path of a function, unless the path belongs to the process itself, such as ``/functions``.
 
         Args:
-            function: The function as callers see it.
+            function: The description of the function for callers.
             signature: The signature to which requests are bound.
         """
         path = path_of(function.name)
@@ -50,7 +50,7 @@ class Document:
     def finished(self) -> dict[str, Any]:
         """The whole document.
 
-        The version is the author's, if it is the same for all functions; otherwise 0.
+        Its version is the one that the authors gave, if it is the same for all functions; otherwise 0.
         """
         version = next(iter(self._versions)) if len(self._versions) == 1 else ""
         return {
@@ -65,7 +65,7 @@ class Document:
 
 
 def path_of(name: str) -> str:
-    """The path of a function, as URLs have it."""
+    """The path of a function in a URL, percent-encoded."""
     return f"/{quote(name, safe='')}"
 
 
@@ -101,7 +101,7 @@ def _operation(function: Described, name: str) -> dict[str, Any]:
 
 
 def _named(name: str, names: set[str]) -> str:
-    """A unique identifier, since generators of clients make function names from it."""
+    """Make a unique identifier from a name; generators of clients make function names from it."""
     plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "function"
     own, count = plain, 1
     while own in names:

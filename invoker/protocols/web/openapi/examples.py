@@ -1,4 +1,4 @@
-"""Examples of calls, as authors write them in Python, as requests have them."""
+"""Translates the examples in a docstring, which are Python calls, into the values of requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Example(NamedTuple):
 
     Attributes:
         text: The text as the author wrote it.
-        values: The values by the names of inputs, as JSON has them.
+        values: The values by the names of inputs; each can be encoded as JSON.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Example(NamedTuple):
 
 
 def examples_of(function: Described) -> Iterator[Example]:
-    """The examples that are calls of the function with constants; the author's other text is for readers only."""
+    """The examples that call the function with constants; all other examples are skipped."""
     for text in function.examples:
         values = _values(function, text)
         if values:
@@ -56,7 +56,7 @@ def _call(text: str) -> ast.Call | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     while isinstance(tree, ast.Call) and _name(tree.func) in ("list", "next", "print", "tuple", "sorted") and tree.args:
-        tree = tree.args[0]  # authors wrap a call of a generator to show its values
+        tree = tree.args[0]  # authors wrap the call of a generator function, such as in `list`, to show its values
     return tree if isinstance(tree, ast.Call) else None
 
 

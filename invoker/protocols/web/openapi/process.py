@@ -1,4 +1,4 @@
-"""Describes the paths that are not functions, which every HTTP transport has."""
+"""Describes the paths of the process itself, which every HTTP transport serves."""
 
 from __future__ import annotations
 

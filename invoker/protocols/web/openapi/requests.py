@@ -1,4 +1,4 @@
-"""Describes the requests of a function: parameters of the query, and bodies by their media types."""
+"""Describes the requests of a function: query parameters, and bodies by media type."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _JSON, _TEXT, _OCTETS = "application/json", "text/plain", "application/octet-str
 _PARTS = "multipart/form-data"
 
 FILE: Final = {"type": "string", "format": "binary", "contentMediaType": _OCTETS}
-"""Bytes as they are. OpenAPI 3.1 needs ``contentMediaType`` only, but most tools still look for ``format``."""
+"""The schema of raw bytes. OpenAPI 3.1 needs ``contentMediaType`` only, but most tools still look for ``format``."""
 
 
 def items(schema: Schema, words: str) -> dict[str, Any]:
-    """The media type of a sequence of items, in a way that tools of OpenAPI 3.1 accept.
+    """Describe a body that is a sequence of items, in a way that tools for OpenAPI 3.1 accept.
 
-    For these tools the whole sequence is a text; ``x-itemSchema`` means the same as ``itemSchema`` in OpenAPI 3.2.
+    To these tools the whole sequence is a string; ``x-itemSchema`` has the meaning of ``itemSchema`` in OpenAPI 3.2.
     """
     made: dict[str, Any] = {"schema": {"type": "string", "description": words}}
     return {**made, "x-itemSchema": schema} if schema else made
@@ -31,10 +31,10 @@ class Requests:
     """The requests of one function.
 
     Args:
-        function: The function as callers see it.
+        function: The description of the function for callers.
         signature: The signature to which requests are bound.
-        name: The name of its operation; the names of definitions begin with it.
-        schemas: Take the definitions.
+        name: The name of the operation; the names of definitions begin with it.
+        schemas: The definitions of the document, to which this adds its own.
     """
 
     def __init__(self, function: Described, signature: Signature, name: str, schemas: Schemas) -> None:
@@ -47,7 +47,7 @@ class Requests:
         self._each = {one.name: told.shared_schema(schemas) for one, told in self._fields}
 
     def parameters(self, *, is_body: bool) -> list[dict[str, Any]]:
-        """The parameters of the query; without a body, also the parameters without a default."""
+        """The query parameters; a parameter without a default is required if there is no body."""
         fields = [one for one in self._fields if one[0].is_option or not is_body]
         found = [self._parameter(one, told, is_body=is_body) for one, told in fields]
         return found if is_body or not self._signature.is_open else [*self._queried(), *found]
@@ -71,7 +71,8 @@ class Requests:
         if words := schema.pop("description", ""):
             made["description"] = words
         if is_body:
-            # Clients that send defaults would give it twice, as a member of the body and here, which is refused.
+            # A client that sends defaults would give the parameter twice, in the body and in the query, which is
+            # refused.
             schema.pop("default", None)
         if bytes_like(told.stream.type) is not None and schema.get("contentEncoding"):
             schema = {"type": "string"}
@@ -96,15 +97,16 @@ class Requests:
             for media_type in told.media_types:
                 content.setdefault(media_type, {"schema": self._whole(media_type, told)})
         if self._is_spread(first) and any(_is_bytes(one) for _, one in self._fields):
-            # Forms are always taken, but shown only if an object of JSON cannot give all: generators choose the media
-            # type by the class of the body, and openapi-python-client 0.29 makes no sound code where there are several.
+            # A form is always accepted, but shown only if a JSON object cannot give all values: generators choose the
+            # media type by the class of the body, and openapi-python-client 0.29 generates wrong code if there are
+            # several.
             content[_PARTS] = {"schema": self._object("form", FILE)}
         if signature.more is None and (lines := self._item()) is not None:
             content[LINES] = items(lines, "A JSON value on each line, for one input after the other.")
         return content
 
     def _json(self, first: Field, told: DescribedInput, *, is_alone: bool) -> dict[str, Any] | None:
-        """The object with the parameters' names, or the first one's value."""
+        """Describe a JSON body: an object with the parameters' names, or the value of the first parameter."""
         several = self._object("input", None) if self._is_spread(first) else None
         choices = [several] if several is not None else []
         choices += [_bare(self._each[first.name])] if is_alone and _JSON in told.media_types else []
@@ -119,17 +121,17 @@ class Requests:
         return {**made, "examples": shown} if shown else made
 
     def _shown(self, name: str, value: Any) -> Any:
-        """One value of an example; of a stream, its first item."""
+        """The value of an example; for a stream, its first item."""
         is_stream = any(one.name == name and told.is_stream for one, told in self._fields)
         return value[0] if is_stream and isinstance(value, list) and value else value
 
     def _is_spread(self, first: Field) -> bool:
-        """Whether an object or a form may have a member for each parameter."""
+        """Whether an object or a form may give values to parameters by their names."""
         is_whole = first.takes_object and len(self._signature.inputs) < 2
         return not is_whole or (len(self._fields) > 1 and first.keys is not None)
 
     def _object(self, what: str, of_bytes: Schema | None) -> Schema | None:
-        """The object with a member for each parameter; None if it cannot give a required parameter.
+        """The schema of an object with a member for each parameter; None if it cannot give a required parameter.
 
         Args:
             what: The last part of the definition's name.
@@ -148,7 +150,7 @@ class Requests:
         return self._schemas.add(f"{self._name}_{what}", {**made, **self._more()})
 
     def _more(self) -> Schema:
-        """The schema of further names: none are allowed, or those that ``**kwargs`` takes."""
+        """The schema of members with other names: none are allowed, or ``**kwargs`` takes them."""
         if self._signature.more is None:
             return {"additionalProperties": False}
         last = self._function.spec.call.parameters[-1].stream
@@ -156,7 +158,7 @@ class Requests:
         return {"additionalProperties": schema} if schema else {}
 
     def _several(self) -> dict[str, Any]:
-        """The bodies of a function with any number of inputs: parts, an object of all inputs, or the first input."""
+        """The bodies for a function of any number of inputs: parts, an object, or the first input's value."""
         inputs, content = self._inputs(), dict[str, Any]()
         choices = [self._named()] if self._signature.opens_fields and inputs else []
         if len(inputs) == 1:
@@ -169,11 +171,11 @@ class Requests:
         return {**content, _PARTS: {"schema": {"type": "object"}}}
 
     def _inputs(self) -> list[DescribedInput]:
-        """The inputs of a function that takes any number; the last one stands for all further ones."""
+        """The inputs of a function that takes any number of them; the last one stands for all further ones."""
         return [one for one in self._function.inputs if not one.is_trigger and not one.is_option]
 
     def _named(self) -> Schema:
-        """The object with a member for each of these inputs; the last input's member is a list of values (H-210)."""
+        """The schema of an object with a member for each input; the last member is a list of values (H-210)."""
         *fixed, last = self._inputs()
         each = {one.name: one.shared_schema(self._schemas) for one in fixed}
         items = last.shared_schema(self._schemas)
@@ -184,7 +186,7 @@ class Requests:
         return self._schemas.add(f"{self._name}_input", {**made, **self._more()})
 
     def _queried(self) -> list[dict[str, Any]]:
-        """The parameters of the query for these inputs; the last one may be repeated."""
+        """The query parameters for these inputs; the last one may be repeated."""
         inputs = self._inputs()
         if not inputs:
             return []
@@ -204,7 +206,7 @@ class Requests:
         return {"type": "string"} if media_type == _TEXT and not _is_flat(schema) else _bare(schema)
 
     def _item(self) -> Schema | None:
-        """One line of a body of lines of JSON; None if an input of bytes cannot come in a line."""
+        """The schema of one line of an NDJSON body; None if an input takes bytes, which a line cannot hold."""
         free = self._fields[: max(len(self._signature.inputs), 1)]
         if any(_is_bytes(told) for _, told in free):
             return None
@@ -215,20 +217,20 @@ class Requests:
 
 
 def _is_bytes(told: DescribedInput) -> bool:
-    """Whether a value is the payload itself, which JSON cannot represent."""
+    """Whether values are raw bytes, which JSON cannot represent."""
     kinds = [one for one in members(told.stream.type) if one is not type(None)]
     return bool(kinds) and all(bytes_like(one) is not None for one in kinds)
 
 
 def _is_flat(schema: Schema) -> bool:
-    """Whether a value, or each item of a list, is one piece of text."""
+    """Whether a value, or each item of a list, can be written as one text in a query."""
     inner = schema.get("items", schema)
     several = inner.get("anyOf", [inner]) if isinstance(inner, dict) else [{}]
     return all(one.get("type") in ("string", "integer", "number", "boolean", "null") for one in several)
 
 
 def _bare(schema: Schema) -> Schema:
-    """The schema without the default, which has no meaning for a body that was sent."""
+    """The schema without its default, which means nothing for a body that is sent."""
     return {name: value for name, value in schema.items() if name != "default"}
 
 

@@ -21,14 +21,14 @@ ERRORS: Final = {
     "503": "The server takes no more calls for now.",
     "default": "Another error.",
 }
-"""The description of each status; the last one stands for all others."""
+"""The description of each status; the last one is used for all others."""
 
 
 class Replies:
-    """The parts of responses that are the same for all functions.
+    """Describes responses, and keeps the parts that all functions share.
 
     Args:
-        schemas: Take the definitions.
+        schemas: The definitions of the document, to which this adds its own.
     """
 
     def __init__(self, schemas: Schemas) -> None:
@@ -66,8 +66,8 @@ class Replies:
         """The responses of one function by their statuses.
 
         Args:
-            function: The function as callers see it.
-            pieces: The media type of a response that is a stream of bytes or text; empty: there is none.
+            function: The description of the function for callers.
+            pieces: The media type of a response that streams bytes or text; empty: the function has no such response.
         """
         content: dict[str, Any] = {}
         if function.gives_many or not function.outputs:
@@ -82,11 +82,11 @@ class Replies:
         if not function.outputs:
             made["204"] = {"description": "The function has taken all inputs, and gives nothing."}
         if any(one.stream.take is not Take.PAYLOAD for one in function.outputs):
-            made["2XX"] = made["200"]  # a function that gives messages may choose the status
+            made["2XX"] = made["200"]  # a function that returns messages may choose the status
         return made | {status: {"$ref": f"#/components/responses/{_key(status)}"} for status in ERRORS}
 
     def _single(self, function: Described) -> dict[str, Any]:
-        """One value, which is the body."""
+        """Describe a response whose body is one value."""
         if len(function.outputs) != 1:
             return {}
         (output,) = function.outputs
@@ -164,7 +164,7 @@ class Replies:
 def error_responses(replies: Replies) -> dict[str, Any]:
     """The responses that all functions share, by their names."""
     content = {
-        _TEXT: {"schema": {"type": "string"}},  # first, because generated clients take the first
+        _TEXT: {"schema": {"type": "string"}},  # this comes first, because generated clients use the first one
         _JSON: {"schema": replies.error},
         _PROBLEM: {"schema": replies.problem},
     }

@@ -1,3 +1,3 @@
-"""Attaches the HTTP API to the transports, with the code that is not pure."""
+"""Attaches the HTTP API to the transports; code with I/O is here and not in the sessions."""
 
 __all__: list[str] = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RiffHttpService(Service):
-    """riff's HTTP twin: a request is an invocation. It answers every path that no other service claims."""
+    """Serves riff over HTTP: a request is an invocation. It answers every path that no other service claims."""
 
     name = "http"
     on_http = True
@@ -23,11 +23,11 @@ class RiffHttpService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """Whether it is chosen, and there is the HTTP transport."""
+        """Whether the service was chosen, and HTTP is served."""
         return is_chosen and has_http
 
     async def start(self) -> None:
-        """Read the functions' signatures, so that the first request need not wait for this."""
+        """Read the functions' signatures, so that the first request need not wait for that."""
         from invoker.protocols.web.service.http import RiffHandler
         from invoker.protocols.web.service.sockets import NoSocketHandler, Sockets
         from invoker.transports.http.app import SocketSettings
@@ -44,9 +44,9 @@ class RiffHttpService(Service):
         )
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of any path; the handler of a WebSocket's path refuses requests for a page."""
+        """The handler of a path; at the path of a WebSocket, a handler that refuses plain HTTP requests."""
         return self._no_socket if self.socket_handler(path) is not None else self._handler
 
     def socket_handler(self, path: str) -> SocketHandler | None:
-        """The handler of WebSockets at this path; None if the path has no function."""
+        """The handler of WebSockets at this path; None if no function has this path."""
         return None if self._sockets is None else self._sockets.handler(path)

@@ -1,7 +1,7 @@
-"""`FunctionsService`: describes the functions over HTTP: by a list, and by an OpenAPI document.
+"""`FunctionsService`: serves a list of the functions and an OpenAPI document over HTTP.
 
-Both are made when they are first asked for, and served from memory. Their content is the same for as long as the
-process serves, but for the addresses of transports that open later; a document is known by these.
+Both are made on the first request and then kept in memory. They only change when transports open or close, so the
+protocols and their addresses are the key of the cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FUNCTIONS: Final = "/functions"
 OPENAPI: Final = "/openapi.json"
 
 Spoken = tuple[tuple[str, str], ...]
-"""Names of protocols, each with an address."""
+"""Names of protocols, each with the address where it is served."""
 
 
 class FunctionsService(Service):
@@ -42,7 +42,7 @@ class FunctionsService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """Whether the service is served: only on the HTTP transport, and only if callers may ask."""
+        """Whether the service is served: only over HTTP, and only while ``reflection`` is on."""
         return is_chosen and has_http and config.reflection
 
     def http_handler(self, path: str) -> FunctionsHandler | None:
@@ -51,11 +51,11 @@ class FunctionsService(Service):
 
 
 class Page(NamedTuple):
-    """The body.
+    """A document, encoded.
 
     Attributes:
         body: The JSON document.
-        tag: The tag of the body, in quotes.
+        tag: The ETag of the body, in quotes.
     """
 
     body: bytes
@@ -66,12 +66,12 @@ class FunctionsHandler:
     """Answers ``/functions`` and ``/openapi.json``.
 
     Args:
-        engine: Has the functions, and the codecs of each.
-        spoken: Gives the protocols that are served now, with their addresses.
-        hides: Whether a function has no path, because the path of its name belongs to something else.
+        engine: The engine, which has the functions and their codecs.
+        spoken: Returns the protocols that are served now, with their addresses.
+        hides: Says whether a function has no path, because something else is served at the path of its name.
 
     Attributes:
-        paths: For each path that it serves, the method that makes the answer.
+        paths: For each path that is served, the method that makes the document.
     """
 
     def __init__(self, engine: Engine, spoken: Callable[[], Spoken], hides: Callable[[str], bool]) -> None:
@@ -85,7 +85,7 @@ class FunctionsHandler:
         self._pages: dict[str, tuple[Spoken, Page]] = {}
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer with the page of the path; 405 to other methods than GET and HEAD."""
+        """Answer with the document of the path; methods other than GET and HEAD get 405."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return only_read(head)
@@ -96,11 +96,11 @@ class FunctionsHandler:
         return Response(200, (("Content-Type", "application/json"), *headers), page.body)
 
     async def page(self, path: str) -> Page:
-        """The page of a path; from memory, unless transports have opened or closed since it was made."""
+        """The document of a path; it is made anew if transports have opened or closed meanwhile."""
         spoken = self._spoken()
         known = self._pages.get(path)
         if known is None or known[0] != spoken:
-            from hashlib import sha256  # 2 ms, which not every process needs at its start
+            from hashlib import sha256  # the import takes 2 ms, which the start is spared
 
             made = await self.paths[path]()
             body = json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -114,7 +114,8 @@ class FunctionsHandler:
         functions = []
         for one in self._engine.catalog:
             functions.append(self._placed(listed(described(one.spec))))
-            await asyncio.sleep(0)  # a function takes up to some milliseconds, and other tasks need the loop
+            # to describe a function takes up to some milliseconds, and other tasks need the loop
+            await asyncio.sleep(0)
         protocols = [{"name": name, "address": address} for name, address in self._spoken()]
         return {"functions": functions, "protocols": protocols, "version": __version__}
 
@@ -155,6 +156,6 @@ def _add(document: Document, function: Function, engine: Engine) -> None:
 
 
 def _is_known(head: RequestHead, tag: str) -> bool:
-    """Whether the client already has the current page (RFC 9110, 13.1.2)."""
+    """Whether the client already has the current document (RFC 9110, 13.1.2)."""
     known = [one.strip().removeprefix("W/") for one in head.value("if-none-match").split(",")]
     return tag in known or "*" in known

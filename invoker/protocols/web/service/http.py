@@ -1,4 +1,4 @@
-"""riff on the HTTP transport: one request, one conversation, one response, which may be a stream."""
+"""riff on the HTTP transport: each request is one conversation with one response, which may be a stream."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class RiffHandler(PromptHandler, WholeHandler):
     Args:
         driver: Runs the conversations.
         max_body_bytes: A longer body is refused with 413.
-        timeout_s: The time limit from the head to the end of the response, after which it is 504; None means no limit.
-        settle_s: As `Streamed`.
+        timeout_s: The time limit in seconds from the head to the end of the response; a later response is 504. None: no
+            limit.
+        settle_s: See `Streamed`.
         ignores_unknown: Whether fields and members with unknown names are ignored; otherwise they are refused.
     """
 
@@ -53,7 +54,7 @@ class RiffHandler(PromptHandler, WholeHandler):
     ) -> None:
         engine = driver.engine
         self._driver = driver
-        # A body becomes one message, so it must fit below the hard cap of its invocation.
+        # A body becomes one message, which must not exceed the hard limit of the invocation.
         self._max_body_bytes = min(max_body_bytes, engine.limits.hard_bytes)
         self._timeout_s = timeout_s
         self._settle_s = settle_s
@@ -63,9 +64,9 @@ class RiffHandler(PromptHandler, WholeHandler):
         }
 
     def prompt(self, head: RequestHead) -> Begin:
-        """Give the callback for every request, since none needs a task of its own.
+        """Return the callback that starts a request; none needs a task of its own.
 
-        A head is read once for all requests with it.
+        A head is parsed once for all requests that have the same head.
         """
         session = self._read(head)
         if session.asked.streams:
@@ -92,11 +93,11 @@ class RiffHandler(PromptHandler, WholeHandler):
         return None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def _begin(self, known: HttpSession | None, request: Exchange) -> Reactor:
-        """Run one invocation, driven by the frames of the request.
+        """Start one invocation, which the frames of the request drive.
 
         Args:
-            known: Has read the head of the request; None if the head is refused.
-            request: Brings the rest.
+            known: A session that has read the head of the request; None if the head is refused.
+            request: The rest of the request.
         """
         session = HttpSession(self._signature, max_body_bytes=self._max_body_bytes) if known is None else known.again()
         reply = _Reply(session, request)
@@ -109,9 +110,9 @@ class RiffHandler(PromptHandler, WholeHandler):
         return reactor
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How a thread answers requests with this head. None if they are refused, or cannot be answered in a thread.
+        """Prepare for requests with this head whose body comes in one piece.
 
-        None for a request that is refused, or cannot be handled here.
+        None if such requests are refused, if their body is fed item by item, or if it is multipart.
         """
         session = self._read(head)
         asked = session.asked
@@ -152,14 +153,14 @@ class RiffHandler(PromptHandler, WholeHandler):
 
 
 def _listed(names: Iterable[str]) -> str:
-    """A short list of names for the text of an error."""
+    """A list of names for the text of an error, shortened."""
     known = list(names)
     more = len(known) - _MOST_LISTED
     return ", ".join(known) if more <= 0 else f"{', '.join(known[:_MOST_LISTED])} and {more} more (see /functions)"
 
 
 class _Reply:
-    """The wire of a conversation that answers one request of HTTP/1.1."""
+    """The conversation's connection to the client, for one request over HTTP/1.1."""
 
     __slots__ = ("_request", "_response", "is_gone", "peer", "session", "timer")
 
@@ -171,7 +172,7 @@ class _Reply:
         self._response: Response | None = None
 
     def accepted(self) -> None:
-        """Do nothing: nothing is sent before the conversation is over."""
+        """Do nothing: nothing is sent before the conversation ends."""
 
     def ask(self) -> None:
         self._request.ask()
@@ -184,7 +185,7 @@ class _Reply:
         raise AssertionError("`write` never asks to wait for room")
 
     def close(self, close: Close) -> None:
-        """Send the response of a conversation that is over, or the response of its error."""
+        """Send the response of the conversation, or the response for its error."""
         if self.timer is not None:
             self.timer.cancel()
         request = self._request
@@ -195,7 +196,7 @@ class _Reply:
 
 
 class _Requests(PreparedRequest):
-    """Requests with one head, which a session has read."""
+    """Requests that share a head, which a session has read."""
 
     def __init__(
         self, session: HttpSession, timeout_s: float | None, unary: UnaryRequests, *, most_bytes: int, on_loop: bool
@@ -225,7 +226,7 @@ class _Requests(PreparedRequest):
 
 
 class _Streams(PreparedRequest):
-    """Requests with one head, whose bodies are read as a whole, and whose responses stream."""
+    """Requests that share a head, whose bodies come in one piece, and whose responses are streams."""
 
     is_stream = True
 

@@ -1,4 +1,4 @@
-"""riff over WebSocket: one connection, one invocation."""
+"""riff over WebSocket: each connection is one invocation."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class RiffSocketHandler:
         self._shape = shape
 
     def meet(self, head: RequestHead) -> Conversation:
-        """Accept every client: errors are sent in the conversation, where a browser can read them."""
+        """Accept every client: errors are sent as messages, since a browser cannot read a refused handshake."""
         return _Conversation(self._driver, SocketSession(self._shape), head)
 
 
 class _Conversation:
-    """A connection, which has exactly one invocation."""
+    """The conversation over one connection, which is exactly one invocation."""
 
     def __init__(self, driver: Driver, session: SocketSession, head: RequestHead) -> None:
         self.subprotocol = _SUBPROTOCOL if _SUBPROTOCOL in offered(head) else ""
@@ -71,14 +71,14 @@ class _Conversation:
         self._head = head
 
     def begin(self, wire: SocketWire) -> Reactor:
-        """Open the invocation by the head of the handshake."""
+        """Open the invocation from the head of the handshake."""
         wire.peer.field = "close_code"
         reactor = Reactor(self._session, wire, self._driver, wire.close)
         reactor.arrived(self._head)
         return reactor
 
     def farewell(self, error: InvocationError | None) -> Farewell:
-        """The close code, and the last message: the end or the error."""
+        """The close code and the last message, which reports the end or the error."""
         last = self._session.farewell(error)
         return Farewell(_NORMAL, (last,)) if error is None else Farewell(self._code(error), (last,), str(error))
 
@@ -93,14 +93,14 @@ class _Conversation:
         return _REFUSED if isinstance(status, int) and status < 500 else _INTERNAL
 
     def over(self) -> None:
-        """Do nothing, since the invocation has ended by now."""
+        """Do nothing: the only invocation has already ended."""
 
 
 class NoSocketHandler:
-    """Refuses requests for a page at the path of a WebSocket."""
+    """Refuses plain HTTP requests at the path of a WebSocket."""
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request: 426, or 405 to other methods than GET."""
+        """Answer a request with 426, or with 405 if its method is not GET."""
         text = (("Content-Type", "text/plain"),)
         if exchange.head.method not in ("GET", "HEAD"):
             why = f"Invoker: Method Not Allowed: {exchange.head.method!a}; WebSocket begins with GET\n"

@@ -1,6 +1,6 @@
-"""`UnaryRequests`: requests that have the same head; each has a whole body and is answered by one value.
+"""`UnaryRequests`: requests that share a head; each body comes in one piece, and each response is one value.
 
-The head was parsed for the first of them, so a request only adds its body.
+The head is parsed only for the first request, so each further one only adds its body.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from invoker.protocols.web.http import opened, reply
 
 
 class UnaryRequests:
-    """Reads the bodies of requests with one head, and makes their responses.
+    """Turns the bodies of requests that share a head into unary calls, and results into responses.
 
     Args:
-        asked: The request that the head describes; neither its body nor its answer streams.
+        asked: The request that the head describes; neither its body nor its response is a stream.
         engine: Makes the plans of the invocations.
-        most_bytes: For a longer body `call` gives None, so that a session refuses it.
+        most_bytes: For a longer body `call` returns None, and a session refuses the body.
     """
 
     __slots__ = ("_asked", "_engine", "_most_bytes", "_plan", "_plans")
@@ -33,20 +33,20 @@ class UnaryRequests:
         self._asked = asked
         self._engine = engine
         self._most_bytes = most_bytes
-        self._plans: Plans | None = None  # the codecs and limits with which the plan for a body of one value was made
+        self._plans: Plans | None = None  # the codecs and limits for which ``_plan`` was made
         self._plan: Plan | None = None
 
     def call(self, body: bytes) -> tuple[Plan, UnaryCall] | None:
         """Make the unary call of one request.
 
-        None if the request needs a session, which also reports what is wrong with it.
+        None if the request needs a session, such as for reporting an error.
 
         Args:
             body: The whole body of the request.
         """
         asked = self._asked
         if self._engine.catalog.renews:
-            return None  # otherwise the function would be made anew for its plan, and again for a session
+            return None  # each plan loads the function anew, and a session would load it again
         if asked.is_bodiless:
             body = b""
         if len(body) > self._most_bytes:
@@ -64,29 +64,30 @@ class UnaryRequests:
             for decoders, message in zip(plan.inputs, messages, strict=True):
                 size += len(message.payload)
                 if message.media_type not in decoders.known:
-                    decoders.find(message.media_type)  # a body that no codec decodes is never fed to an invocation
+                    # raises if no codec decodes the body, so that no invocation is opened
+                    decoders.find(message.media_type)
         except InvocationError:
             return None
         limits = self._engine.limits
         if size > limits.hard_bytes or len(messages) > limits.hard_frames:
-            return None  # parameters of the query come in addition to the body
+            return None  # the query can add values to the body, so the sum is checked, too
         return plan, UnaryCall(opening, messages)
 
     def response(
         self, names: tuple[str, ...], begins: bytes, message: Message[bytes] | None, error: InvocationError | None
     ) -> Response:
-        """The response of an invocation that is over.
+        """The response for an invocation that has ended.
 
         Args:
             names: The names of the inputs with which the invocation was opened.
             begins: The first byte of the body.
-            message: The value that the function gave; None: it gave none.
+            message: The value that the function returned; None: there was none.
             error: The error with which the invocation ended, if it failed.
         """
         return reply(self._asked, message, error, names, begins)[0]
 
     def _known_plan(self, opening: Open) -> Plan:
-        """The plan of a call whose body is one value, which is the same for all requests with this head."""
+        """The plan of a call whose body is one value; all requests with this head share it."""
         engine = self._engine
         plan, plans = self._plan, engine.plans
         is_known = plan is not None and plans is self._plans
@@ -97,6 +98,6 @@ class UnaryRequests:
 
 
 def _by_input(fed: Sequence[tuple[int, Message[bytes]]]) -> list[Message[bytes]]:
-    """The messages in the order of their inputs; fewer if an input has several."""
+    """The messages in the order of their inputs; if an input has several messages, only one of them."""
     by_index = dict(fed)
     return [by_index[index] for index in sorted(by_index)]

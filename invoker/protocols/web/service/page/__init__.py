@@ -1,3 +1,3 @@
-"""The page of the HTTP transport for browsers: its files, and the numbers that it shows."""
+"""The page that a browser gets: its files, and the live numbers that it shows."""
 
 __all__: list[str] = []

@@ -23,8 +23,8 @@ _POLICY: Final = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing but these files runs, nothing is loaded from elsewhere, and no page frames this one. No text is ever parsed
-as HTML, not even by a mistake of ours (Trusted Types)."""
+"""The policy allows only the page's own files to run and to be loaded, and no other page to frame this one. A browser
+with Trusted Types refuses to parse text as HTML, so that a mistake in the scripts cannot inject any."""
 
 _HEADERS: Final = (
     ("Cache-Control", "no-cache"),
@@ -37,7 +37,7 @@ _HEADERS: Final = (
 
 
 class _File(NamedTuple):
-    """A file as it is sent."""
+    """A file with its headers."""
 
     body: bytes
     etag: str
@@ -45,7 +45,7 @@ class _File(NamedTuple):
 
 
 class Assets:
-    """The files of the page, each with an ETag of its content."""
+    """Serves the files of the page, each with an ETag of its content."""
 
     @cached_property
     def files(self) -> dict[str, _File]:
@@ -53,12 +53,12 @@ class Assets:
         return {one.name: _read(one) for one in sorted(_FOLDER.iterdir()) if one.suffix in _TYPES}
 
     def answer(self, head: RequestHead, name: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-        """The response to a GET or HEAD of a file: 304 if the client has it already.
+        """The response to a GET or HEAD of a file; 304 if the client already has the file.
 
         Args:
             head: The head of the request.
             name: The name of the file.
-            headers: The headers to be added.
+            headers: Headers to add.
         """
         file = self.files.get(name)
         if head.method not in ("GET", "HEAD"):
@@ -77,6 +77,6 @@ def _read(path: Path) -> _File:
 
 
 def _has(given: str, etag: str) -> bool:
-    """Whether ``If-None-Match`` lists the tag, weakly compared (RFC 9110, 13.1.2)."""
+    """Whether ``If-None-Match`` lists the tag, by weak comparison (RFC 9110, 13.1.2)."""
     listed = {one.strip().removeprefix("W/") for one in given.split(",")}
     return etag in listed or "*" in listed

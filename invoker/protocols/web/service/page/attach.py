@@ -1,4 +1,4 @@
-"""`PageService`: the page at ``/`` for a browser."""
+"""`PageService`: serves the page at ``/`` for browsers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILES: Final = "/_page/"
 
 
 class PageService(Service):
-    """The page, its files, and the live numbers of running invocations (H-070)."""
+    """Serves the page, its files, and the live numbers of running invocations (H-070)."""
 
     name = "page"
     on_http = True
@@ -28,7 +28,7 @@ class PageService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """Whether the page is served: only on the HTTP transport, unless it is switched off."""
+        """Whether the service is served: only over HTTP, unless the page is switched off."""
         return is_chosen and has_http and config.of(PageServiceSettings).page != "off"
 
     def http_handler(self, path: str) -> Handler | None:
@@ -52,7 +52,7 @@ class PageService(Service):
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a page; with `auto` that is known once the port is open."""
+        """Whether there is a page; if the setting is `auto`, the address of the open port decides."""
         if self.around.config.of(PageServiceSettings).page == "on":
             return True
         host, _, _ = (self.around.http_address() or "").rpartition(":")

@@ -1,7 +1,7 @@
 """The handlers of the page.
 
-`PageHandler` stands at ``/``, in front of the handler that otherwise answers there; besides, `FilesHandler` and
-`NumbersHandler`.
+`PageHandler` answers at ``/`` and passes calls on to the handler below it. `FilesHandler` and `NumbersHandler` serve
+what the page loads.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
 _PERIOD_S: Final = 0.25
 _BEAT: Final = 60
-"""Periods without news after which a comment shows that the server is there."""
+"""After this many periods without news a comment is sent, so that the client sees that the server is alive."""
 
 
 class PageHandler(PromptHandler, WholeHandler):
-    """Gives the page to clients that ask for HTML, and passes all other requests on to the handler below.
+    """Sends the page to clients that ask for HTML, and passes all other requests on to another handler.
 
     Args:
-        assets: Has the page.
-        below: Answers the other requests.
+        assets: The files of the page.
+        below: The handler that answers all other requests.
     """
 
     def __init__(self, assets: Assets, below: Handler) -> None:
@@ -58,16 +58,16 @@ class PageHandler(PromptHandler, WholeHandler):
         return await self._below.answer(exchange)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """Decide as the handler below does; the page itself needs a task."""
+        """Return the callback of the handler below; None for the page, which needs a task."""
         return None if wants_page(head) else prompt_of(self._below, head)
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """Decide as the handler below does; the page itself is answered on the loop."""
+        """Return the prepared requests of the handler below; None for the page, which is answered on the event loop."""
         return None if wants_page(head) else whole_of(self._below, head)
 
 
 def wants_page(head: RequestHead) -> bool:
-    """Whether the client wants HTML: `Accept` names it, and prefers nothing that functions give."""
+    """Whether the client wants HTML: Accept lists HTML, and ranks it before all types of functions' values."""
     accept = head.value("accept").lower()
     if head.method not in ("GET", "HEAD") or _HTML not in accept:
         return False
@@ -76,11 +76,11 @@ def wants_page(head: RequestHead) -> bool:
 
 
 class FilesHandler(Handler):
-    """Gives the files of the page.
+    """Serves the files of the page.
 
     Args:
-        assets: Has the files.
-        folder: Path below which they are.
+        assets: The files.
+        folder: The path below which they are served.
     """
 
     def __init__(self, assets: Assets, folder: str) -> None:
