@@ -1,6 +1,6 @@
 """Evergreen sessions: nodes, chunks and actions (docs/reference/evergreen.md).
 
-Authors import its options from here; they are loaded on first use.
+Authors import the options of `@function` from here; they are loaded on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`ActionServiceSettings`: the common settings of protocols whose sessions run many actions."""
+"""`ActionServiceSettings`: the settings that Evergreen and action-engine share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from invoker.settings.setting import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionServiceSettings:
-    """Names and limits; each protocol may have more."""
+    """Names and limits that are the same for both protocols."""
 
     actions: tuple[tuple[str, str], ...] = setting(
         (), "INVOKER_ACTIONS", parse.pairs("NAME=module:function"),

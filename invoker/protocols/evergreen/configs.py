@@ -1,4 +1,4 @@
-"""`ActionConfig`: one configuration of an action, which its function finds in ``ctx.configs`` (E-088)."""
+"""`ActionConfig`: one configuration of an action; the function reads it from ``ctx.configs`` (E-088)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ M = TypeVar("M", bound=Message)
 
 
 class ActionConfig:
-    """A ``google.protobuf.Any``: a message of a type that may or may not be known here.
+    """A ``google.protobuf.Any``: a message whose type may be unknown in this process.
 
     Attributes:
         type_url: The type URL as it came, like ``type.googleapis.com/google.protobuf.Struct``.
@@ -27,14 +27,14 @@ class ActionConfig:
 
     @property
     def type_name(self) -> str:
-        """Full name of the message's type."""
+        """The full name of the message's type."""
         return self.type_url.rpartition("/")[2]
 
     def unpack(self, kind: type[M]) -> M | None:
-        """The message, if it is of the type ``kind``; otherwise None.
+        """Parse the message, if it is of the type ``kind``; otherwise return None.
 
         Raises:
-            ValueError: Its type URL names ``kind``, but it cannot be parsed.
+            ValueError: The type URL names ``kind``, but the message cannot be parsed.
         """
         if self.type_name != kind.DESCRIPTOR.full_name:
             return None
@@ -46,10 +46,10 @@ class ActionConfig:
         return made
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The message as a dict, if its type is known in this process; a Struct as the value that it represents.
+        """The message as a dict, if its type is known in this process; a Struct becomes the object that it represents.
 
         Raises:
-            ValueError: Its type is known, but it cannot be parsed.
+            ValueError: The type is known, but the message cannot be parsed.
         """
         if self.type_name == struct_pb2.Struct.DESCRIPTOR.full_name:
             struct = self.unpack(struct_pb2.Struct)
@@ -62,7 +62,8 @@ class ActionConfig:
         message = self.unpack(message_factory.GetMessageClass(descriptor))
         assert message is not None
         made: Any = _as_dict(message)
-        return made if isinstance(made, dict) else {"value": made}  # well-known types have forms of their own
+        # the well-known types of protobuf have special forms
+        return made if isinstance(made, dict) else {"value": made}
 
     def __repr__(self) -> str:
         return f"Config({self.type_name!r}, {len(self.value)} bytes)"

@@ -1,7 +1,7 @@
-"""`Cursor`: reads the leaves below one root: depth first and left to right, as far as they have come.
+"""`Cursor`: reads the leaves below one root, depth first and from left to right, as far as they have come.
 
-It never recurses and never makes a list of the leaves below: an exponential number of leaves may be named by a few
-shared nodes (E-066). Where a node is known, its sums show at once that a limit will be exceeded.
+It never recurses and never makes a list of the leaves, since a few shared nodes can stand for an exponential number of
+leaves (E-066). The sums of a *known* node show at once that a limit will be exceeded.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker, is_utf8_text
 
 Found = tuple[Node, bytes]
-"""A leaf and its bytes, or some of them."""
+"""A leaf, with all its bytes or a piece of them."""
 
 WAIT: Final = "wait"
-"""Nothing is here yet; `Cursor.awaited` or `Cursor.asked` says for what."""
+"""The cursor has to wait, for `Cursor.awaited` or `Cursor.asked`."""
 
 END: Final = "end"
-"""There is nothing more."""
+"""Everything was read."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 class Cursor:
-    """Reads one root.
+    """Reads the leaves below one root.
 
     Args:
-        root: Where to begin.
+        root: The node to read.
         settings: Limits.
-        pieces: ``"bytes"``, ``"text"`` or empty: leaves are given piece by piece (text only if it is UTF-8).
-        markers: Whether marks at the end of a turn are given.
+        pieces: ``"bytes"``: leaves are read piece by piece; ``"text"``: likewise, if they are text in UTF-8; empty:
+            each leaf is read as a whole.
+        markers: Whether markers of the end of a turn are returned, too.
 
     Attributes:
-        root: The root.
-        awaited: The node for which the cursor waits since `next` returned `WAIT`.
-        asked: The reference for which the cursor waits, if it waits for one.
+        root: The node to read.
+        awaited: The node for which the cursor has to wait after `next` returned `WAIT`.
+        asked: The reference for which the cursor has to wait; None: it waits for a fragment.
     """
 
     __slots__ = (
@@ -54,7 +55,7 @@ class Cursor:
         self._pieces = pieces
         self._markers = markers
         self._nodes = [root]
-        self._places = [-1]  # the position in each node; -1 for a leaf that has not begun
+        self._places = [-1]  # the position in each node of the path; -1 for a leaf that has not begun
         self._leaves = self._bytes = self._inner = 0
         self._tail = b""
         self._given = self._is_reading = self._is_sure = False
@@ -63,7 +64,7 @@ class Cursor:
         """The next leaf or piece, `WAIT` or `END`.
 
         Raises:
-            EvergreenError: A limit is exceeded, or a node on the way cannot be read.
+            EvergreenError: A limit is exceeded, or a node on the path cannot be read.
         """
         self.awaited = self.asked = None
         if not self._is_sure and self.root.is_known:
@@ -101,11 +102,11 @@ class Cursor:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing will be read any more."""
+        """Whether reading has ended."""
         return not self._nodes
 
     def close(self) -> None:
-        """Stop reading, and release the nodes that were held for this cursor."""
+        """Stop reading, and release the pieces that a leaf keeps for this cursor."""
         if self._nodes and self._is_reading:
             self._nodes[-1].readers -= 1
         self._nodes.clear()
@@ -134,7 +135,7 @@ class Cursor:
 
     def _descend(self, child: Node) -> None:
         if child.is_known and child.fault is None and not (child.leaves if self._markers else child.solid):
-            # No leaf below this node counts against the limits, however often the node is shared.
+            # The node has no leaves that count against the limits, so it may be shared any number of times.
             self._check_depth(len(self._nodes) + child.height, child)
             self._leaves += child.leaves
             self._check(self._leaves, self._bytes)
@@ -185,7 +186,7 @@ class Cursor:
     def _piece(self, node: Node) -> Found | str | None:
         if not self._is_reading:
             self._is_reading = True
-            node.readers += 1  # while a reader reads piece by piece, the node keeps its pieces apart
+            node.readers += 1  # while a reader reads piece by piece, the node does not join its pieces
         places, content = self._places, node.content
         while (place := places[-1]) < len(content):
             piece = content[place]
@@ -217,7 +218,7 @@ class Cursor:
         if not data:
             return None
         if self._given:
-            # a byte order mark counts only at the start of a leaf, but decoders drop one from each message
+            # only a byte order mark at the start of a leaf is one, but decoders drop one from each message
             return node, (_BOM + data if self._pieces == "text" and data.startswith(_BOM) else data)
         self._begin()
         return node, data
@@ -238,7 +239,7 @@ class Cursor:
 
 
 def whole_characters(data: bytes) -> tuple[bytes, bytes]:
-    """Cut UTF-8 before an incomplete character; bytes that are not UTF-8 are left for the decoder to refuse."""
+    """Cut UTF-8 before an incomplete last character; invalid bytes are left for the decoder to refuse."""
     size = len(data)
     if not size or data[-1] < 0x80:
         return data, b""

@@ -1,7 +1,7 @@
 """The statuses that an Evergreen session ends with: table 0.1 of docs/reference/evergreen.md.
 
 An error text begins with the title of its kind, then says what was met, what was expected and where. Errors of the
-machinery are translated to these kinds too (`translated`).
+engine are translated to these kinds, too (`translated`).
 """
 
 from __future__ import annotations
@@ -104,16 +104,16 @@ def reference_failed(detail: str, *, is_missing: bool = False) -> EvergreenError
 
 
 def translated(error: InvocationError, where: str, names: Mapping[Place, str] | None = None) -> InvocationError:
-    """Translate an error of the machinery into one of this protocol.
+    """Translate an error of the engine into one of this protocol.
 
     Args:
         error: The error with which an invocation ended.
-        where: The action or node that the text names.
-        names: The client's names of inputs and outputs, by their places.
+        where: The name of the action or node, for the text.
+        names: The client's names of inputs and outputs, by place.
 
     Returns:
-        The error to send. Errors of this protocol, errors that a function chose itself, and ends of the call stay as
-        they are.
+        The error to send. Errors of this protocol, errors that the function chose, cancellation and deadlines are
+            returned unchanged.
     """
     if isinstance(error, EvergreenError | StatusError | Cancelled | DeadlineExceeded | InternalError):
         return error

@@ -1,12 +1,12 @@
-"""`Extensions`: a client's requests beyond the specification, by the metadata ``evergreen-extensions`` (E-118).
+"""`Extensions`: requests beyond the specification, which the metadata ``evergreen-extensions`` asks for (E-118).
 
 ======================= ===========================================================================================
 ``drop``                the action ``DROP`` releases a node (E-119)
-``ttl``                 the action ``SET_TTL`` releases a node, and what only it held, after a time (E-120)
+``ttl``                 the action ``SET_TTL`` releases a node, and nodes that only it refers to, later (E-120)
 ``partial-failures``    an action's failure no longer ends the session; ``__status__`` reports it (E-121)
 ``cancel``              the action ``CANCEL`` ends another one (E-122)
-``discovery``           the action ``__list_actions`` says what is served (E-123)
-``accept``              a configuration says which media types are wanted (E-124)
+``discovery``           the action ``__list_actions`` lists the actions (E-123)
+``accept``              a configuration names the accepted media types of outputs (E-124)
 ======================= ===========================================================================================
 """
 
@@ -43,13 +43,13 @@ _STATUS_TYPE = "application/x-protobuf; type=google.rpc.Status"
 
 
 def accepted(metadata: Headers) -> tuple[str, ...]:
-    """The known extensions that a client asks for."""
+    """The supported extensions among those that a client asks for."""
     asked = {token.strip().lower() for token in metadata.get("evergreen-extensions", "").split(",")}
     return tuple(one for one in EXTENSIONS if one in asked)
 
 
 class Extended(Protocol):
-    """The methods of their session that the extensions need; see `EvergreenSession`."""
+    """The methods of a session that its extensions need; see `EvergreenSession`."""
 
     graph: Graph
     table: Table
@@ -64,12 +64,12 @@ class Extensions:
     """The extensions of one session.
 
     Args:
-        session: The session that has them.
+        session: The session.
         names: The extensions that were negotiated.
-        clock: The clock in seconds; never goes back.
+        clock: A monotonic clock, in seconds.
 
     Attributes:
-        is_partial: Whether an action may fail alone.
+        is_partial: Whether an action may fail without ending the session.
     """
 
     def __init__(self, session: Extended, names: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -88,7 +88,7 @@ class Extensions:
         self._lifetimes = Lifetimes(session.graph, clock)
 
     def takes(self, action: pb.Action, steps: list[Step]) -> bool:
-        """Perform an action of an extension; False if the action belongs to none."""
+        """Perform an action of an extension; False if it is no such action."""
         taker = self._takers.get(action.name)
         if taker is None:
             return False
@@ -98,7 +98,7 @@ class Extensions:
     # Partial failures.
 
     def without_status(self, message: pb.Action, action: RunningAction) -> tuple[pb.Action, str]:
-        """The action without its output ``__status__``, and the id of that output; empty if it has no such output."""
+        """The action without its output ``__status__``, and the id of that output; the id is empty if there is none."""
         if not self.is_partial or all(one.name != _STATUS for one in message.outputs):
             return message, ""
         made = pb.Action()
@@ -112,7 +112,7 @@ class Extensions:
         return made, ids[0]
 
     def contains(self, action: RunningAction, error: InvocationError, steps: list[Step]) -> bool:
-        """Whether the session continues after an action's failure; if so, the action's outputs were ended here."""
+        """End the outputs of an action that failed, if the session may continue; returns whether it may."""
         is_limit = isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED
         if not action.is_cancelled and (not self.is_partial or is_limit):
             return False
@@ -136,7 +136,7 @@ class Extensions:
                 graph.wake(node)
 
     def tell_status(self, action: RunningAction, error: InvocationError | None, steps: list[Step]) -> None:
-        """Write the action's ``__status__``, if the client has listed it."""
+        """Write the status of an action to its output ``__status__``, if the client has listed it."""
         node = action.status
         if node is None or node.is_dropped:
             return
@@ -186,13 +186,13 @@ class Extensions:
                 owner.unwant(index)
 
     def _roots(self) -> set[Node]:
-        """The nodes that accepted actions may still read."""
+        """The root nodes that accepted actions may still read."""
         actions = (*self._session.running.values(), *self._session.waiting)
         cursors = (one.cursor for action in actions for one in action.inputs)
         return {cursor.root for cursor in cursors if not cursor.is_closed}
 
     def released(self) -> None:
-        """Release nodes that were kept for an action, since it has ended."""
+        """Release the dropped nodes that were kept for an action which has ended."""
         if self._names:
             self._lifetimes.settle(self._roots())
 
@@ -214,7 +214,7 @@ class Extensions:
         self.elapsed(steps)
 
     def elapsed(self, steps: list[Step]) -> None:
-        """Release expired nodes, and ask to be woken for the next ones."""
+        """Release expired nodes, and set the timer for the next ones."""
         self._release(self._lifetimes.expired(), steps)
         delay_s = self._lifetimes.next_s()
         if delay_s is not None:
@@ -253,7 +253,7 @@ class Extensions:
     # Requests in configurations.
 
     def accepts(self, configs: Sequence[ActionConfig], action: RunningAction) -> dict[str, str]:
-        """Media ranges by output, as a configuration asks for them."""
+        """The media ranges that a configuration accepts, by output."""
         if "accept" not in self._names:
             return {}
         found: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """`Graph`: builds the nodes of a session from the fragments that a client sends.
 
-A fragment passes these checks in a fixed order, so that one of several errors always wins:
+A fragment passes these checks in a fixed order, so that a fragment with several errors always gets the same one:
 
 1. id and seq are valid                      (E-024, E-026)
 2. the node is not an action's output        (E-083)
@@ -39,7 +39,7 @@ class Graph(NodeStore):
         self._is_identical = settings.metadata == "identical"
 
     def accept(self, fragment: pb.NodeFragment) -> None:
-        """Take in one fragment of the client.
+        """Add one fragment of the client.
 
         Raises:
             EvergreenError: The fragment breaks a rule, which aborts the session.
@@ -81,7 +81,7 @@ class Graph(NodeStore):
         self._store(node, seq, item)
 
     def _accept_piece(self, node: Node, seq: int, fragment: pb.NodeFragment) -> bool:
-        """The hot path: take in the next bytes of a leaf that continues. False if the fragment is anything else."""
+        """The hot path: append the next bytes to a leaf; returns False, without effect, for any other fragment."""
         if not fragment.continued or fragment.child_ids or not fragment.HasField("chunk_fragment"):
             return False
         chunk = fragment.chunk_fragment

@@ -1,4 +1,4 @@
-"""`Input`: one input of a running action: feeds the content of its root to the invocation, a window ahead of it."""
+"""`Input`: one input of a running action; feeds the leaves below its root to the invocation, one window ahead of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
 
 
 def pieces_of(spec: StreamSpec, *, is_streaming: bool) -> str:
-    """How a parameter takes leaves: ``"text"`` or ``"bytes"`` piece by piece, or whole (empty) (E-095)."""
+    """How a parameter takes leaves: piece by piece (``"text"`` or ``"bytes"``), or each as a whole (empty) (E-095)."""
     if not is_streaming or spec.single or spec.take is not Take.PAYLOAD:
         return ""
     if spec.type is str:
@@ -29,19 +29,19 @@ class Input:
     """One input of one action.
 
     Args:
-        action: The action that has it.
+        action: The action of the input.
         index: The index of the invocation's input.
         spec: The spec of the parameter.
-        root: The root node that it reads.
-        references: The references of the session; has its limits and the window.
-        is_streaming: Whether the function takes streams; otherwise it is mapped over leaves.
-        is_only: Whether it must have exactly one leaf (E-094).
+        root: The root node to read.
+        references: The references of the session, with its settings.
+        is_streaming: Whether the function takes streams; otherwise it is called for each leaf.
+        is_only: Whether the input must have exactly one leaf (E-094).
 
     Attributes:
-        cursor: Its position below the root.
-        is_ended: Whether the function was notified of its end.
-        is_stalled: Whether leaves may have come that were not fed, because the function is behind.
-        is_waited_for: Whether the function waits for more, as far as is known.
+        cursor: The position below the root.
+        is_ended: Whether the end of the input was fed.
+        is_stalled: Whether leaves may have come that were not fed, because the window is used up.
+        is_waited_for: Whether the function is known to wait for this input.
     """
 
     __slots__ = ("_credit", "_is_only", "_only", "_references", "_window", "action", "cursor", "index", "is_ended",
@@ -76,19 +76,19 @@ class Input:
 
     @property
     def awaited(self) -> Node | None:
-        """The node that it waits for."""
+        """The node that the input waits for."""
         return self.cursor.awaited
 
     def refill(self) -> None:
-        """Free the whole window again, since the function has read all messages."""
+        """Restore the whole window after the function has read all messages."""
         self._credit = self._window
         self.is_stalled = False
 
     def advance(self, steps: list[Step]) -> None:
-        """Feed the leaves that have come, as far as the window allows.
+        """Feed the leaves that have come, up to the window.
 
         Raises:
-            InvocationError: The action fails on it.
+            InvocationError: The input is wrong, so the action fails.
         """
         cursor, key = self.cursor, self.action.key
         while not self.is_ended:
@@ -110,7 +110,7 @@ class Input:
             if not self._is_only:
                 steps.append(feed)
             elif self._only is None:
-                self._only = feed  # fed when the end shows that no second leaf follows
+                self._only = feed  # the leaf is fed at the end of the input, when no second leaf has followed
             else:
                 raise bad_input(f"{self.action.where}, input {quoted(self.name)}: expected 1 chunk, got 2 or more")
 
@@ -133,7 +133,7 @@ class Input:
         steps.append(EndInput(self.action.key, self.index))
 
     def close(self) -> None:
-        """Stop feeding, since the action is over."""
+        """Stop feeding, since the action has ended."""
         self.is_ended = True
         self.is_stalled = False
         self.cursor.close()

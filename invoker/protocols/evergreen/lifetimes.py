@@ -1,6 +1,6 @@
-"""`Lifetimes`: nodes that are released before their session ends, by command or after a time (E-119, E-120).
+"""`Lifetimes`: releases nodes before their session ends, on request or after a time (E-119, E-120).
 
-A dropped node's id can never be used again; its content stays as long as an action that has begun may still read it.
+The id of a dropped node can never be used again. Its content stays while an action that was accepted may still read it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
 _LOOKS = 256
-"""Ancestors of a dropped node that are looked at; one with more waits until no action is left that may read it."""
+"""How many ancestors of a dropped node are searched; a node with more is kept until no action runs."""
 
 _AT_ONCE = 64
-"""Dropped nodes that are looked at again when an action has ended."""
+"""How many dropped nodes are checked again after the end of an action."""
 
 
 class Lifetimes:
-    """Expires the nodes of one session.
+    """Drops nodes of one session, on request or when they expire.
 
     Args:
-        graph: The graph of their session.
-        clock: The clock in seconds; never goes back.
+        graph: The graph of the session.
+        clock: A monotonic clock, in seconds.
     """
 
     def __init__(self, graph: Graph, clock: Callable[[], float]) -> None:
@@ -39,7 +39,7 @@ class Lifetimes:
         self._kept: deque[Node] = deque()
 
     def set(self, node: Node, seconds: float) -> None:
-        """Let a node expire after this many seconds; the last call counts."""
+        """Let a node expire after this many seconds; a later call for the node replaces the time."""
         self._forget(node)
         self._expiries[node] = self._timers.after(seconds, partial(self._due.append, node))
 
@@ -49,7 +49,7 @@ class Lifetimes:
         return None if at is None else max(0.0, at - self._timers.now())
 
     def expired(self) -> list[Node]:
-        """The expired nodes, with all nodes below them that have no other parent."""
+        """Remove and return the expired nodes, with all nodes below them that have no other parent."""
         self._timers.run()
         if not self._due:
             return []
@@ -65,7 +65,7 @@ class Lifetimes:
 
     def _is_held(self, node: Node, reached: dict[Node, None]) -> bool:
         if node in self._expiries:
-            return True  # the node has a later time of its own
+            return True  # the node itself expires later
         return any(parent not in reached and not parent.is_dropped for parent in node.parents or ())
 
     def drop(self, node: Node, roots: AbstractSet[Node]) -> None:
@@ -94,7 +94,7 @@ class Lifetimes:
             timer.cancel()
 
     def _release(self, node: Node) -> None:
-        self._graph.held -= node.charged  # bytes that a fetch gives from now on are dropped
+        self._graph.held -= node.charged  # the bytes of a fetch that still runs will be dropped
         node.charged = 0
         node.content, node.joined = [], None
         node.ahead = None
@@ -103,7 +103,7 @@ class Lifetimes:
 
 
 def _reach(roots: Iterable[Node]) -> dict[Node, None]:
-    """These nodes and all below them, in the order in which they are met."""
+    """These nodes and all nodes below them."""
     found = dict.fromkeys(roots)
     stack = list(found)
     while stack:
@@ -117,7 +117,7 @@ def _reach(roots: Iterable[Node]) -> dict[Node, None]:
 
 
 def _is_read(node: Node, roots: AbstractSet[Node]) -> bool:
-    """Whether a node may be below one of ``roots``. If the node has very many ancestors, the answer is always yes."""
+    """Whether a node may be at or below one of ``roots``; if it has very many ancestors, always True."""
     if not roots:
         return False
     seen = {node}

@@ -1,9 +1,9 @@
-"""`Node`: one node of a session as far as it was received or produced.
+"""`Node`: one node of a session, as far as it was received or produced.
 
-Theory. Fragments of a node come in any order. The parts without a gap below them form the *content*, in the order of
-seq: pieces of a leaf, or children of an interior node; the other parts wait *ahead*. The node is *complete* once its
-final seq is known and nothing is missing below it, and *known* once all nodes below it are complete as well: then the
-number of leaves and bytes below it and its depth are known.
+Theory. Fragments of a node come in any order. The parts before the first gap form the *content*, in the order of seq:
+pieces of a leaf, or children of an interior node. Parts after a gap wait in *ahead*. The node is *complete* once its
+final seq is known and there is no gap. It is *known* once all nodes below it are complete, too; then the numbers of
+leaves and bytes below it, and its depth, are known.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ UNDECIDED, LEAF, INTERIOR = 0, 1, 2
 """Kinds of nodes; one that has neither bytes nor children yet is undecided."""
 
 MOST = 1 << 60
-"""The largest value of sums over shared nodes."""
+"""Sums over shared nodes do not grow beyond this value."""
 
 
 class Owner(Protocol):
-    """The attributes of an action that inputs, outputs and nodes need; see `RunningAction`."""
+    """The part of an action that inputs, outputs and nodes use; see `RunningAction`."""
 
     key: str
     where: str
@@ -40,26 +40,26 @@ class Waiter(Protocol):
 
     @property
     def action(self) -> Owner:
-        """The action that the reader belongs to."""
+        """The action to which the input belongs."""
 
     @property
     def awaited(self) -> Node | None:
-        """The node that the reader waits for; None: it does not wait."""
+        """The node that the input waits for; None: it does not wait."""
 
     def advance(self, steps: list[Step]) -> None:
-        """Feed the leaves that have come, as far as the window allows."""
+        """Feed the leaves that have come, up to the window."""
 
 
 class Reference:
-    """A piece of a leaf that is stored elsewhere. It is fetched when it is read for the first time.
+    """A piece of a leaf that is stored elsewhere, and is fetched when it is read for the first time.
 
     Attributes:
-        uri: Where the bytes are.
+        uri: The URI of the bytes.
         chunks: The bytes that have been fetched so far.
-        is_asked: Whether the fetch has begun.
+        is_asked: Whether fetching has begun.
         is_done: Whether the content is complete.
-        error: Why it will never come.
-        node: The leaf it belongs to.
+        error: The error of the fetch; None: it has not failed.
+        node: The leaf to which the piece belongs.
     """
 
     __slots__ = ("chunks", "error", "is_asked", "is_done", "node", "uri")
@@ -86,25 +86,25 @@ class Node:
         ahead: The parts that came above a gap, by seq.
         media_type: The media type of a leaf.
         headers: The headers of a leaf: its other metadata.
-        metadata: The metadata of a leaf, as it came; kept only where later ones are compared with it.
-        owner: The action whose output this is.
-        fault: Why it cannot be read; None for a node that can be read.
-        is_received: Whether the client sent any fragment of it.
-        is_dropped: Whether its id cannot be used any more; later fragments are ignored.
-        is_known: Whether all nodes below it are complete, so that the next three are valid:
-        leaves: Leaves below it, itself included.
-        solid: How many of these leaves are not marks at the end of a turn.
+        metadata: The metadata of a leaf, as it came; kept only if later metadata are compared with it.
+        owner: The action whose output this is; None: the client sends it.
+        fault: The error for readers of a node that cannot be read; None: it can be read.
+        is_received: Whether a fragment of it came from the client.
+        is_dropped: Whether it was dropped: its id cannot be used any more, and later fragments are ignored.
+        is_known: Whether it and all nodes below it are complete, so that the next four attributes are valid.
+        leaves: The number of leaves below it, itself included.
+        solid: How many of these leaves are not markers of the end of a turn.
         size: The bytes of these leaves.
-        height: Levels below it, itself included.
-        order: Place in the order in which parents come before children.
-        parents: Nodes that have it as a child, once for each place.
-        pending: Places below it whose nodes are not yet known.
-        sources: The sources of an output: the inputs of its action.
-        sinks: Outputs of actions that read it.
+        height: The number of levels below it, itself included.
+        order: Its place in an order in which parents come before children.
+        parents: The nodes that have it as a child; a node that lists it twice occurs twice.
+        pending: How many of its children are not yet known.
+        sources: For an output: the input nodes of its action.
+        sinks: The outputs of actions that read it.
         joined: The bytes of a leaf in one piece, while a reader still reads them piece by piece.
-        readers: How many read it piece by piece just now.
-        waiters: Inputs that wait for more of it.
-        charged: Bytes that it counts in the session's sum.
+        readers: How many readers are reading it piece by piece.
+        waiters: The inputs that wait for more of it.
+        charged: How many of the session's held bytes it counts for.
     """
 
     __slots__ = (
@@ -139,12 +139,12 @@ class Node:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of its fragments have come."""
+        """Whether all fragments of the node have come."""
         return 0 <= self.final < self.count
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a leaf of the client that has begun, is not complete, and has come in order so far."""
+        """Whether the node is an incomplete leaf of the client whose fragments have come in order so far."""
         return (
             self.kind == LEAF
             and self.count > 0
@@ -159,7 +159,7 @@ class Node:
         return seq < self.count or (self.ahead is not None and seq in self.ahead)
 
     def payload(self) -> bytes | None:
-        """The bytes of a complete leaf; None while a reference is not resolved."""
+        """The bytes of a complete leaf; None while one of its references is not resolved."""
         if self.joined is not None and self.readers:
             return self.joined
         content = self.content
@@ -185,7 +185,7 @@ class Node:
         return [piece for piece in self.content if type(piece) is Reference]
 
     def below(self) -> list[Node]:
-        """Children, also those above a gap, and the nodes that an output was made of."""
+        """The children, those after a gap included, and the sources of an output."""
         if self.kind != INTERIOR:
             return self.sources or []
         found: list[Node] = self.content
@@ -194,5 +194,5 @@ class Node:
         return [*found, *self.sources] if self.sources else found
 
     def above(self) -> list[Node]:
-        """Parents, and outputs that are made from it."""
+        """The parents, and the outputs that are made from this node."""
         return [*(self.parents or ()), *self.sinks] if self.sinks else self.parents or []

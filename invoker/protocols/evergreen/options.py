@@ -14,13 +14,13 @@ from invoker.errors.wording import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Nodes(ProtocolOption):
-    """How the values of outputs are stored as nodes.
+    """How the values of a function's outputs are stored as nodes.
 
     Attributes:
-        sequence: True if each value of an output is an item of its own and never a piece of one text; or the names of
-            the outputs for which this is so.
-        retain: False if the values of an output are not kept for later actions, which endless outputs need; or the
-            names of the outputs whose values are kept.
+        sequence: True: each value of an output is an item of its own, and never a piece of one text. Or the names of
+            the outputs to which this applies.
+        retain: False: the values of outputs are not kept for later actions; endless outputs need this. Or the names of
+            the outputs whose values are kept.
 
     Raises:
         SpecError: A value is neither True, nor False, nor names.
@@ -52,7 +52,7 @@ class Nodes(ProtocolOption):
                     raise SpecError(
                         f"evergreen.Nodes({field}=...) of '{spec.name}' names '{name}', which it does not have; {hint}"
                     )
-            if len(names) == 1:  # so it applies to the parts of the only output, too
+            if len(names) == 1:  # the option then applies to the parts of the only output
                 made[field] = bool(said)
         return replace(spec, options={**spec.options, Nodes: replace(self, **made)}) if made else spec
 

@@ -1,15 +1,15 @@
-"""`Order`: keeps the nodes of a session in an order in which parents come before children, edge by edge.
+"""`Order`: keeps the nodes of a session in an order in which parents come before children, and finds cycles.
 
-A new edge that fits the order costs nothing; all edges of a tree do if parents come first, or children. One that does
-not fit is looked into from both ends, in turns, by the end that has seen fewer edges: downwards from the child and
-upwards from the parent, no further than the other's place. If one end meets the other, there is a cycle. If one search
-is done, there is no cycle, and the nodes that it found are moved past the other end. So a node that hangs below hardly
-anything is linked to a list of ten thousand in a few steps, and so is the reverse (after Bender, Fineman,
-Gilbert and Tarjan, "A new approach to incremental cycle detection and related problems", 2015).
+A new edge that fits the order costs nothing. This is the case for all edges of a tree if parents come first, or if
+children come first. For any other new edge two searches start, downwards from the child and upwards from the parent;
+each goes no further than the place of the other end. The search that has seen fewer edges takes the next step. If one
+reaches the other end, there is a cycle. If one has finished, there is no cycle, and the nodes that it found are moved
+past the other end. So it takes only a few steps to link a node with few ancestors to a list of ten thousand nodes, or
+the reverse (after Bender, Fineman, Gilbert and Tarjan, "A new approach to incremental cycle detection and related
+problems", 2015).
 
-Places are numbers with gaps; nodes that do not include each other may share one. Where a gap is used up all nodes are
-given new places. Chosen for its cost, not its beauty: 50,000 edges in any order must take less than two seconds
-(E-070).
+Places are numbers with gaps; nodes that do not include each other may share one. When a gap is used up, all nodes get
+new places. The algorithm was chosen for its speed: 50,000 edges in any order must take less than two seconds (E-070).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from invoker.protocols.evergreen.nodes import INTERIOR, Node
 
 _GAP = 1 << 256
 _STEP = 1 << 128
-"""Distances of new places from all others, and of moved places from their target: both leave room for further
+"""The distances of new places from all others, and of moved places from their target; both leave room for further
 places."""
 
 _MOST_WORK = 3_000_000
-"""Edges looked at in one session. Real graphs stay far below; a graph that was made to be slow ends here."""
+"""The limit of edges that are searched in one session. Real graphs stay far below; a malicious graph reaches it."""
 
 _SHOWN = 8
 
 
 class Order:
-    """The order of one session's nodes.
+    """The order of the nodes of one session.
 
     Args:
-        nodes: All nodes, by id; the owner changes this dict meanwhile.
+        nodes: All nodes, by id; the dict is shared with the store, which changes it.
     """
 
     __slots__ = ("_first", "_last", "_nodes", "_work")
@@ -47,20 +47,20 @@ class Order:
         self._work = 0
 
     def before_all(self) -> int:
-        """A place for a node that first occurs as a parent."""
+        """A new place before all others, for a node that first occurs as a parent."""
         self._first -= _GAP
         return self._first
 
     def after_all(self) -> int:
-        """A place for a node that first occurs as a child."""
+        """A new place after all others, for a node that first occurs as a child."""
         self._last += _GAP
         return self._last
 
     def edge(self, parent: Node, child: Node) -> None:
-        """Move nodes, if need be, so that ``parent`` stands before its new ``child``.
+        """Move nodes, if necessary, so that ``parent`` comes before its new ``child``.
 
         Raises:
-            EvergreenError: The edge closes a cycle (E-064), or the graph was made to be slow.
+            EvergreenError: The edge closes a cycle (E-064), or the session needs too many search steps.
         """
         if parent.order < child.order:
             return
@@ -106,7 +106,7 @@ class Order:
         down.place(ranks, start, step)
 
     def _renumber(self) -> None:
-        """Space all places evenly, since two neighbours have no place between them."""
+        """Space all places evenly, since there is no room between two of them."""
         nodes = sorted(self._nodes.values(), key=_place)
         self._count(len(nodes))
         place, old = self._first, None
@@ -127,9 +127,9 @@ class _Search:
     """The search from one end of a new edge, limited to the nodes that are ordered before the other end.
 
     Attributes:
-        seen: Edges that were looked at.
-        work: Edges that were looked at, and those of the next node.
-        nearest: The nearest node beyond the other end; no node that was found may be moved past this one.
+        seen: The number of edges that were searched.
+        work: The same number, with the edges of the next node.
+        nearest: The nearest neighbour beyond the other end; the nodes that were found must not be moved past it.
     """
 
     __slots__ = ("_came_from", "_is_down", "_stack", "_target", "nearest", "seen", "work")
@@ -144,7 +144,7 @@ class _Search:
         self.nearest: Node | None = None
 
     def step(self) -> bool:
-        """Check the edges of one node; gives whether it was the last one.
+        """Search the edges of one node; returns whether it was the last node.
 
         Raises:
             EvergreenError: The search has reached the other end, so the edge closes a cycle.
@@ -174,12 +174,12 @@ class _Search:
         return {place: rank for rank, place in enumerate(sorted({node.order for node in self._came_from}), 1)}
 
     def place(self, ranks: Mapping[int, int], start: int, step: int) -> None:
-        """Give new places to the found nodes."""
+        """Move the found nodes to new places."""
         for node in self._came_from:
             node.order = start + step * ranks[node.order]
 
     def _degree(self, node: Node) -> int:
-        """About how many edges the node has, without making a list of them."""
+        """Estimate how many edges the node has, without making a list of them."""
         if not self._is_down:
             return len(node.parents or ()) + len(node.sinks or ())
         children = len(node.content) + len(node.ahead or ()) if node.kind == INTERIOR else 0
@@ -191,10 +191,10 @@ class _Search:
         while node is not None:
             way.append(node)
             node = self._came_from[node]
-        if self._is_down:  # from the child to above the parent
+        if self._is_down:  # the path leads from the child down to a parent of the target
             way = [self._target, *reversed(way)]
         names = [quoted(one.id) for one in way]
-        if not self._is_down:  # from below the child to the parent: begin with the parent
+        if not self._is_down:  # the path leads from the parent up to a child of the target: begin with the parent
             names = [names[-1], quoted(self._target.id), *names[:-1]]
         shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]]
         return f"node {names[0]} includes itself: {' > '.join(shown)} > {names[0]}"

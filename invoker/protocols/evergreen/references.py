@@ -1,4 +1,4 @@
-"""`References`: leaves whose bytes are elsewhere; resolved when an action first reads them, once a session (E-056)."""
+"""`References`: resolves leaves whose bytes are elsewhere, when an action first reads them; once a session (E-056)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from invoker.protocols.evergreen.graph import Graph
 from invoker.protocols.evergreen.nodes import Reference
 
 _FETCHED = ("file", "http", "https")
-"""Schemes that the driver may fetch, if its policy allows."""
+"""URI schemes that the driver fetches, if its policy allows."""
 
 
 class References:
     """The references of one session.
 
     Args:
-        graph: The graph that is charged for their bytes.
+        graph: The graph, in which the fetched bytes count.
 
     Attributes:
         settings: The settings of the session.
@@ -37,7 +37,7 @@ class References:
         self._numbers = itertools.count(1)
 
     def ask(self, reference: Reference, steps: list[Step]) -> bool:
-        """Begin to resolve a reference; True if its bytes are available at once.
+        """Start to resolve a reference; returns True if its bytes are available at once.
 
         Raises:
             EvergreenError: The scheme is refused, or the reference is malformed.

@@ -1,4 +1,4 @@
-"""`RunningAction`: an action that was accepted, until it has finished."""
+"""`RunningAction`: an action from its acceptance to its end."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from invoker.protocols.evergreen.writers import Writer
 
 
 class RunningAction:
-    """One action: one invocation.
+    """One action, which is one invocation.
 
     Args:
-        number: Its ordinal in the session, from 1.
-        name: The name as the client named it.
+        number: The ordinal of the action in the session, from 1.
+        name: The name that the client gave.
 
     Attributes:
-        key: The key of its invocation, in commands and events.
-        where: The action, for texts of errors.
-        open: The step that starts it; None for an action that the session answers itself.
+        key: The id of its invocation, in steps and events.
+        where: A description of the action for error texts.
+        open: The step that starts it; None for an action that the session itself performs.
         inputs: The inputs by index.
         writers: The writers by index of the output.
-        status: The node of its ``__status__``, if the client listed one.
-        charged: Bytes that its configurations count in the session's sum.
+        status: The node of its output ``__status__``, if the client listed that.
+        charged: How many of the session's held bytes its configurations count for.
         is_started: Whether its invocation was opened.
-        is_failing: Whether it was asked to end with an error.
-        is_cancelled: Whether the client cancelled it by the extension.
+        is_failing: Whether its invocation was told to end with an error.
+        is_cancelled: Whether the client cancelled it by the extension ``cancel``.
     """
 
     __slots__ = ("charged", "inputs", "is_cancelled", "is_failing", "is_started", "key", "name", "number", "open",
@@ -53,27 +53,27 @@ class RunningAction:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes of its outputs that the client listed, and of its status."""
+        """The nodes of the outputs that the client listed, and of the status."""
         found = [writer.node for writer in self.writers.values()]
         return found if self.status is None else [*found, self.status]
 
     @property
     def names(self) -> dict[Place, str]:
-        """The client's names of inputs and outputs, by their places."""
+        """The client's names of inputs and outputs, by place."""
         found = {Place("input", one.index): f"input {quoted(one.name)}" for one in self.inputs}
         found.update((Place("output", index), f"output {quoted(one.node.id)}") for index, one in self.writers.items())
         return found
 
     @property
     def is_awaited(self) -> bool:
-        """Whether another action waits for one of its outputs."""
+        """Whether another action waits for an output of this one."""
         return any(node.waiters for node in self.nodes)
 
     @property
     def awaits(self) -> list[Input] | None:
-        """The inputs that its function waits for, if it waits for inputs only.
+        """The inputs that the function waits for, if nothing else can let it continue.
 
-        None if it can continue without more input.
+        None if it can continue without more input from the client.
         """
         waited = [one for one in self.inputs if one.is_waited_for and not one.is_ended]
         for one in waited:
@@ -82,12 +82,12 @@ class RunningAction:
         return waited or None
 
     def unwant(self, index: int) -> None:
-        """Note that an output has no reader, before the invocation is opened."""
+        """Record, before the invocation is opened, that an output has no reader."""
         assert self.open is not None
         self.open = msgspec.structs.replace(self.open, unwanted=(*self.open.unwanted, index))
 
     def close(self) -> None:
-        """Stop the inputs of an action that is over, and release its configurations."""
+        """Stop the inputs of an action that has ended, and release its configurations."""
         self.open = None
         for one in self.inputs:
             one.close()
@@ -100,9 +100,9 @@ def open_step(
 
     Args:
         key: The key of the invocation.
-        binding: The bound function, inputs and outputs.
+        binding: The function, with the bound inputs and outputs.
         metadata: The metadata of the session.
-        configs: Metadata for the function's context.
+        configs: The configurations for the function's context.
         accepts: Media ranges by the name of the output (E-124).
     """
     spec = binding.spec

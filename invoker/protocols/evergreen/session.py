@@ -1,12 +1,12 @@
-"""The Evergreen session: one gRPC call in which nodes and actions flow both ways, and each action is an invocation.
+"""The Evergreen session: one gRPC call, in which the client sends nodes and actions; each action is an invocation.
 
-Theory. Fragments build the graph (`Graph`); an action is bound (`Table`), opened, and fed by one `Input` for each of
-its parameters, which reads its node depth first, as far as it has come. The function's values are written (`Writer`) to
-the client and into the graph, where other actions may read it while both still run. Within one message all fragments
-come before all actions, and nothing depends on which of two messages came first (E-009).
+Theory. The graph (`Graph`) is built from fragments. An action is bound (`Table`), opened, and fed by one `Input` for
+each parameter, which reads its node depth first, as far as the node has come. A `Writer` sends each value of the
+function to the client and stores it in the graph, where other actions may read it while this one still runs. Within one
+message, fragments are handled before actions; the order of messages makes no difference (E-009).
 
-One error ends the whole session, with one status, as the specification demands. Only what `partial-failures`
-allows is reported otherwise.
+By the specification, any error ends the whole session with one status. Only the extension `partial-failures` lets a
+session continue after the failure of an action.
 """
 
 from __future__ import annotations
@@ -42,25 +42,26 @@ SERVICE = "evergreen.v2.EvergreenService"
 METHOD = "StartSession"
 
 _FREE, _WEIGHT = 16, 256
-"""Parameters and configurations of an action beyond the first few count this many bytes each, until it is over."""
+"""Each parameter and configuration of an action beyond the first few counts this many bytes until the action ends."""
 
 
 class EvergreenSession:
     """Translates the messages of one session; frames are serialised ``SessionMessage``s.
 
     Args:
-        catalog: The functions that are served, or their `Table`.
-        metadata: The metadata of the call; it names the extensions, and goes to functions' contexts.
-        settings: Limits and names.
+        catalog: The functions that are served, or a `Table` of them.
+        metadata: The metadata of the call, which names the extensions and is passed to functions' contexts.
+        settings: The limits of the session, and the names of actions and inputs.
 
     Attributes:
-        headers: Initial metadata to send at once (E-014).
-        stalled: Inputs that were not fed all messages that have come; give `Wants` when their functions have caught up.
-        is_full: Always False: the session ends when it would hold too much.
+        headers: The initial metadata, to be sent at once (E-014).
+        stalled: Inputs whose window is used up; the driver passes `Wants` to the session when their functions have
+            caught up.
+        is_full: Always False: a session that would hold too many bytes ends instead.
         is_half_closed: Whether the client has half-closed.
-        is_closed: Whether the session is over.
-        graph: Its nodes.
-        running: Actions whose invocations were opened, by key.
+        is_closed: Whether the session has ended.
+        graph: The nodes of the session.
+        running: Actions whose invocations were opened, by key of the invocation.
         waiting: Actions that wait for a running one to end.
     """
 
@@ -87,18 +88,18 @@ class EvergreenSession:
 
     @property
     def held(self) -> int:
-        """The bytes that the session stores."""
+        """How many bytes the session holds."""
         return self.graph.held
 
     @property
     def hears_waits(self) -> bool:
-        """Whether the client has half-closed: then waiting inputs show when no action can continue (E-114)."""
+        """Whether waits must be reported: after the half-close they show when no action can continue (E-114)."""
         return self.is_half_closed
 
     # Messages of the client.
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate one message; an error in it closes the session."""
+        """Translate one message; an invalid message closes the session."""
         steps: list[Step] = []
         if self.is_closed:
             return steps
@@ -118,7 +119,7 @@ class EvergreenSession:
         return steps
 
     def half_close(self) -> Sequence[Step]:
-        """Note that the client has half-closed; running actions may finish (E-004, E-005)."""
+        """Translate the half-close of the client; running actions may finish (E-004, E-005)."""
         steps: list[Step] = []
         if not self.is_closed:
             self.is_half_closed = True
@@ -129,7 +130,7 @@ class EvergreenSession:
                 self.abort(error, steps)
         return steps
 
-    # The following methods take the reports of invocations and of the driver.
+    # Events of invocations and of the driver.
 
     def deliver(self, event: Event) -> Sequence[Step]:
         """Translate an event of one of this session's invocations."""
@@ -239,7 +240,7 @@ class EvergreenSession:
             )
 
     def _claim(self, action: RunningAction, binding: Binding, status: str) -> None:
-        """Take the action's nodes: inputs may be any node that is not dropped, outputs must be new (E-081)."""
+        """Find or make the nodes of an action: an input must not be dropped, an output must be new (E-081)."""
         graph, spec = self.graph, binding.spec
         roots = [self._input_node(action, one.name, node_id) for one, node_id in binding.inputs]
         is_mapped = not binding.is_streaming
@@ -291,7 +292,7 @@ class EvergreenSession:
         action.is_started = True
         self.running[action.key] = action
         steps.append(action.open)
-        # the caller feeds them in a loop, so a chain of actions does not recurse
+        # `_go_on` feeds them in a loop, so a chain of actions does not recurse
         self.graph.woken.extend(action.inputs)
 
     def _advance(self, one: Waiter, steps: list[Step]) -> None:
@@ -309,14 +310,14 @@ class EvergreenSession:
             self._start_producer(one.awaited, steps)
 
     def _start_producer(self, node: Node, steps: list[Step]) -> None:
-        """Start the waiting action that makes this node, since a running action waits for the node."""
+        """Start the waiting action that produces this node, since a running action waits for the node."""
         producer = node.owner
         if isinstance(producer, RunningAction) and not producer.is_started and producer in self.waiting:
             self.waiting.remove(producer)
             self._start(producer, steps)
 
     def _go_on(self, steps: list[Step]) -> None:
-        """Feed the inputs for which there may be more."""
+        """Advance the inputs that were woken."""
         graph = self.graph
         while graph.woken:
             woken, graph.woken = graph.woken, []
@@ -326,10 +327,10 @@ class EvergreenSession:
     # Endings.
 
     def fail(self, action: Owner, error: InvocationError, steps: list[Step]) -> None:
-        """End one action with an error; its `Finished` does the rest.
+        """Cancel one action with an error; the rest happens when its invocation has finished.
 
         Raises:
-            EvergreenError: The error ends the whole session, whatever was negotiated.
+            EvergreenError: The error ends the whole session, even with ``partial-failures``.
         """
         if isinstance(error, EvergreenError) and error.status is Status.RESOURCE_EXHAUSTED:
             raise error
@@ -338,13 +339,13 @@ class EvergreenSession:
             steps.append(Cancel(action.key, error))
 
     def abort(self, error: InvocationError, steps: list[Step]) -> None:
-        """End the session with one status, after which no frame is sent (E-011)."""
+        """End the session with one status; no frame is sent after that (E-011)."""
         steps.extend(Cancel(action.key, Cancelled("the session was aborted")) for action in self.running.values())
         steps.append(Close(error))
         self.release()
 
     def release(self) -> None:
-        """Release everything that the session holds at once, however it ended (E-003)."""
+        """Release everything that the session holds, after any kind of end (E-003)."""
         self.is_closed = True
         for action in self.running.values():
             action.close()
@@ -354,7 +355,7 @@ class EvergreenSession:
         self.graph.clear()
 
     def _see_to_end(self, steps: list[Step]) -> None:
-        """After the half-close: end when nothing is left to do, or no action can continue (E-114)."""
+        """After the half-close, end the session if no action is left, or none can continue (E-114)."""
         if self.is_closed or not self.is_half_closed:
             return
         if not self.running and not self.waiting:
@@ -391,6 +392,6 @@ class EvergreenSession:
 
 
 def _weight(action: pb.Action) -> int:
-    """The bytes that an action counts in its session until it is over."""
+    """The number of bytes that an action counts in its session until it ends."""
     count = len(action.inputs) + len(action.outputs) + len(action.configs)
     return _WEIGHT * max(0, count - _FREE) + sum(len(one.value) + len(one.type_url) for one in action.configs)

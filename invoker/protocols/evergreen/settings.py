@@ -1,6 +1,6 @@
-"""`EvergreenServiceSettings`, which an operator sets.
+"""`EvergreenServiceSettings`: the settings of an operator.
 
-`EvergreenSettings`, the settings that sessions need; `EXTENSIONS`.
+`EvergreenSettings`: the settings that sessions need; and `EXTENSIONS`, the supported extensions.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
 EXTENSIONS = ("drop", "ttl", "partial-failures", "cancel", "accept", "discovery")
-"""Extensions of the specification; off unless the client names them in the metadata ``evergreen-extensions``
+"""The supported extensions of the specification, which a client turns on by the metadata ``evergreen-extensions``
 (E-118)."""
 
 METADATA_MODES = ("strict", "identical", "ignore")
-"""Whether metadata on a seq other than 0 is an error, is an error unless it equals that of seq 0, or is ignored
+"""How metadata at a seq other than 0 are treated: as an error, as an error unless they equal those of seq 0, or ignored
 (E-036)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvergreenSettings:
-    """Settings and limits of a session; sizes in bytes.
+    """The settings and limits of a session; sizes are in bytes.
 
     Attributes:
         metadata: One of `METADATA_MODES`.
-        actions: Action name -> name of the function in the catalogue, besides the functions' own names (E-071).
-        inputs: Alias of an input -> name of the parameter (E-075).
-        targets: Ids of targets that are served here, besides the default one (E-074).
-        session_bytes: Bytes of payloads, resolved references and retained outputs that a session may hold.
+        actions: Further names of actions, each with the name of a function in the catalogue (E-071).
+        inputs: Aliases of inputs, each with the name of a parameter (E-075).
+        targets: The ids of targets that are served, in addition to the default one (E-074).
+        session_bytes: How many bytes of payloads, resolved references and retained outputs a session may hold.
         nodes: How many nodes a session may hold.
-        depth: Nesting of an input; its root is 1.
-        leaves: The leaves of one flattened input.
+        depth: How many levels an input may have; its root is level 1.
+        leaves: How many leaves one input may have after flattening.
         actions_running: How many actions of one session may run at once; further ones wait.
         actions_waiting: How many actions may wait for a running one to end.
-        name_bytes: Longest id or name, in UTF-8.
-        fragment_bytes: Largest payload of a fragment that is sent.
-        reference_bytes: The most bytes of one resolved reference.
-        window: Messages that an input is fed ahead of its function.
+        name_bytes: The longest id or name, in bytes of UTF-8.
+        fragment_bytes: The largest payload of a fragment that is sent.
+        reference_bytes: The largest content of one reference.
+        window: How many messages an input is fed ahead of its function.
     """
 
     metadata: str = "strict"
@@ -60,7 +60,7 @@ class EvergreenSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvergreenServiceSettings(ActionServiceSettings):
-    """Settings that only Evergreen has, and those of all actions."""
+    """The settings of Evergreen: the shared ones, and those that only Evergreen has."""
 
     targets: tuple[str, ...] = setting(
         (), "INVOKER_TARGETS", parse.names,

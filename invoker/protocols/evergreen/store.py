@@ -1,4 +1,4 @@
-"""`NodeStore`: the nodes of one session: makes, links and counts them, wakes waiting inputs, and stores outputs."""
+"""`NodeStore`: makes, links and counts the nodes of one session, wakes waiting inputs, and stores outputs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 from invoker.protocols.evergreen.wire import is_marker
 
 WEIGHT = 64
-"""Bytes that a stored fragment counts beside its own, so that empty ones cannot fill the memory."""
+"""Bytes that a stored fragment counts in addition to its own, so that empty fragments cannot fill the memory."""
 
 
 class NodeStore:
     """The nodes of one session.
 
     Args:
-        settings: Limits.
+        settings: The limits of the session.
 
     Attributes:
-        nodes: All nodes by id, also nodes that are only referred to.
-        held: The bytes that the session holds.
-        woken: Inputs for which there may be more now; the session advances them and empties the list.
+        nodes: All nodes by id, including those of which only the id has come.
+        held: How many bytes the session holds.
+        woken: Inputs that may have more to read; the session advances them and empties the list.
     """
 
     def __init__(self, settings: EvergreenSettings) -> None:
@@ -49,7 +49,7 @@ class NodeStore:
                 return id
 
     def check_made(self, id: str, seq: int) -> None:
-        """Refuse the id of an item of an output, which belongs to the server even if it was not retained (E-100)."""
+        """Refuse a fragment for an item of an output: its id belongs to the server, even if not retained (E-100)."""
         if id.startswith(self._prefix):
             number = id[len(self._prefix) :]
             if number.isascii() and number.isdigit() and int(number[:20]) <= self._made:
@@ -60,7 +60,7 @@ class NodeStore:
         return self._order.before_all()
 
     def new(self, id: str, order: int | None = None) -> Node:
-        """Make a new node.
+        """Make and register a node.
 
         Raises:
             EvergreenError: The id is too long, or there are too many nodes.
@@ -79,12 +79,12 @@ class NodeStore:
             )
 
     def register(self, node: Node) -> None:
-        """Count a new node in the session."""
+        """Add a new node to the session, and count it."""
         self.check_room(1, node)
         self.nodes[node.id] = node
 
     def check_room(self, count: int, node: Node) -> None:
-        """Refuse ``count`` more nodes if a session may not have them; ``node`` is for the text."""
+        """Raise if the session may not have ``count`` more nodes; the error names ``node``."""
         most = self.settings.nodes
         if len(self.nodes) + count > most:
             raise limit(
@@ -97,8 +97,9 @@ class NodeStore:
         return self.new(id, self._order.before_all())
 
     def clear(self) -> None:
-        """Release every node, since the session is over."""
-        for node in self.nodes.values():  # the nodes form cycles, which would wait for the garbage collector
+        """Release every node when the session has ended."""
+        # the nodes form cycles, which would stay in memory until the garbage collector runs
+        for node in self.nodes.values():
             node.parents = node.sources = node.sinks = node.waiters = node.ahead = None
             node.content, node.joined = [], None
             node.owner = None
@@ -107,11 +108,11 @@ class NodeStore:
         self.held = 0
 
     def find(self, id: str) -> Node:
-        """The node with this id, or a new one."""
+        """The node with this id; a new one if there is none."""
         return self.nodes.get(id) or self.new(id)
 
     def link(self, parent: Node, child: Node) -> None:
-        """Add ``child`` to ``parent`` in one more place."""
+        """Add an edge from ``parent`` to ``child``; there may already be others."""
         self._order.edge(parent, child)
         if child.parents is None:
             child.parents = []
@@ -120,7 +121,7 @@ class NodeStore:
             parent.pending += 1
 
     def produces(self, source: Node, output: Node) -> None:
-        """Note that an action makes ``output`` from ``source`` (E-069)."""
+        """Record that an action produces ``output`` from ``source`` (E-069)."""
         self._order.edge(output, source)
         if output.sources is None:
             output.sources = []
@@ -130,10 +131,10 @@ class NodeStore:
         source.sinks.append(output)
 
     def charge(self, node: Node | None, size: int) -> None:
-        """Count bytes that the session holds.
+        """Add to the bytes that the session holds.
 
         Raises:
-            EvergreenError: The session would hold more bytes than it may.
+            EvergreenError: The session would exceed its limit of bytes.
         """
         self.held += size
         if node is not None:
@@ -146,13 +147,13 @@ class NodeStore:
             )
 
     def wake(self, node: Node) -> None:
-        """Wake the inputs that wait for more of this node."""
+        """Add the inputs that wait for more of this node to `woken`."""
         if node.waiters:
             self.woken.extend(node.waiters)
             node.waiters = None
 
     def now_known(self, node: Node) -> None:
-        """Sum up a node when all nodes below it are complete, and then the nodes above it."""
+        """Compute the sums of a node, all of whose children are known, and of its parents if they become known, too."""
         stack = [node]
         while stack:
             one = stack.pop()
@@ -171,12 +172,12 @@ class NodeStore:
                 if not parent.pending and parent.is_complete:
                     stack.append(parent)
 
-    # These methods store what actions produce.
+    # Outputs of actions.
 
     def grow(
         self, node: Node, data: bytes, media_type: str = "", headers: Any = EMPTY, *, is_last: bool = False
     ) -> None:
-        """Add one more fragment to an output that is a leaf.
+        """Append a fragment to an output that is a leaf.
 
         Raises:
             EvergreenError: The session would hold too many bytes.
@@ -189,14 +190,14 @@ class NodeStore:
         self._grown(node, is_last=is_last)
 
     def refer(self, node: Node, uri: str, media_type: str, headers: Any) -> None:
-        """Store an output that is one reference."""
+        """Store a reference as the only content of an output."""
         node.kind, node.media_type, node.headers = LEAF, media_type, headers
         self.charge(node, len(uri) + WEIGHT)
         node.content.append(Reference(uri, node))
         self._grown(node, is_last=True)
 
     def adopt(self, node: Node, child: Node) -> None:
-        """Add one more item to an output that is an interior node."""
+        """Append an item to an output that is an interior node."""
         node.kind = INTERIOR
         self.charge(node, 16 + WEIGHT)
         self.link(node, child)
@@ -204,7 +205,7 @@ class NodeStore:
         self._grown(node, is_last=False)
 
     def end(self, node: Node) -> None:
-        """End an output by a fragment without content."""
+        """Mark an output as complete."""
         self._grown(node, is_last=True)
 
     def _grown(self, node: Node, *, is_last: bool) -> None:

@@ -1,4 +1,4 @@
-"""`Table`: the functions that an action may name, and the binding of its parameters (E-071 to E-088)."""
+"""`Table`: finds the functions for actions, and binds the parameters of actions (E-071 to E-088)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from invoker.protocols.evergreen.settings import EvergreenSettings
 _MOST: Final = 256
 _MOST_BYTES: Final = 1 << 20
 _PLAN_BYTES: Final = 1024
-"""Bytes that a kept binding, and each of its parameters, takes besides the names."""
+"""The memory of a cached binding, and of each of its parameters, in addition to the names, in bytes."""
 
 Port: TypeAlias = tuple[str, str]
-"""A parameter as an action has it: its name, and the id of its node."""
+"""A parameter of an action: its name, and the id of its node."""
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Binding(msgspec.Struct, frozen=True):
         outputs: The listed outputs: index of the invocation's output, its description, and the id of its node.
         unwanted: Indexes of outputs that are not listed.
         bound: The names of the inputs, for `Open`.
-        output_names: Names of outputs, where their number is the caller's choice.
+        output_names: The names of the outputs, if the caller chooses their number.
         takes_context: Whether the function takes a `Context`.
     """
 
@@ -57,8 +57,8 @@ class Table:
 
     Args:
         specs: Functions of the catalogue.
-        settings: Names, aliases and targets.
-        tells: Whether peers may see the names of the actions.
+        settings: The names of actions, the aliases of inputs, and the targets.
+        tells: Whether clients may list the actions, and errors may name similar ones.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: EvergreenSettings, *, tells: bool = True) -> None:
@@ -66,12 +66,12 @@ class Table:
         own = tuple(specs)
         self._names = Names(own, settings.actions, tells=tells)
         self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
-        # Bindings of actions with the same names; instead of ids they have the places of parameters in the action.
+        # A cache of bindings for actions with the same names; instead of node ids they have indexes of the ports.
         self._kept: Cache[Hashable, Binding] = Cache(_MOST, _MOST_BYTES)
 
     @property
     def names(self) -> Mapping[str, FunctionSpec]:
-        """The actions that may be offered: configured names first, then functions' own."""
+        """The names of all actions: first the configured ones, then the functions' own names."""
         return self._names.offered
 
     def spec(self, action: pb.Action) -> FunctionSpec:
@@ -95,7 +95,7 @@ class Table:
 
         Args:
             action: The action as it came.
-            where: The action, for texts of errors.
+            where: A description of the action for error texts.
 
         Raises:
             EvergreenError: A name is unknown, missing, empty or given twice.
@@ -135,15 +135,15 @@ class Table:
         )
 
     def _alias(self, spec: FunctionSpec, name: str) -> str:
-        """The function's own name of a parameter; an exact name comes before an alias (E-075)."""
+        """The name of a parameter that a client's name stands for; an exact name comes before an alias (E-075)."""
         known = self.settings.inputs.get(name, "")
         own = [one.name for one in (*spec.inputs, *spec.optional)] if known else ()
         return known if known in own and name not in own else name
 
     def _are_short(self, ports: Sequence[Port]) -> bool:
-        """Whether all ids are valid, and so short that they need no check."""
+        """Whether all ids are non-empty, and so short that they need no further check."""
         most = self.settings.name_bytes
-        for _, id in ports:  # noqa: SIM110 - a generator would take as long again
+        for _, id in ports:  # noqa: SIM110 - a generator would take twice as long
             if not id or len(id) * 4 > most:
                 return False
         return True
@@ -154,7 +154,7 @@ class Table:
             yield one
 
     def check_parameter(self, name: str, id: str, where: str, kind: str) -> None:
-        """An input or output has a name and a node id, neither too long (E-080).
+        """Check that an input or output has a name and a node id, and that neither is too long (E-080).
 
         Raises:
             EvergreenError: The parameter has no name or id, or one of these is too long.
@@ -174,12 +174,12 @@ class Table:
 
 
 def _placed(ports: Sequence[Port]) -> list[Port]:
-    """The same ports, each with its position as its id."""
+    """The same ports, each with its index instead of the node id."""
     return [(name, str(place)) for place, (name, _) in enumerate(ports)]
 
 
 def _filled(places: Binding, inputs: Sequence[Port], outputs: Sequence[Port]) -> Binding:
-    """A kept binding with the ids of an action."""
+    """A cached binding, filled with the node ids of an action."""
     return Binding(
         places.spec,
         tuple([(one, inputs[int(place)][1]) for one, place in places.inputs]),

@@ -1,4 +1,4 @@
-"""Translates metadata of leaves to headers and back, and writes fragments as bytes.
+"""Translates the metadata of leaves to headers and back, and serialises fragments.
 
 Fragments that carry bytes are the hot path, so they are written by hand, byte for byte as protobuf would write them.
 """
@@ -19,13 +19,13 @@ from invoker.mediatypes import MediaType, parse
 from invoker.message import EMPTY
 
 ROLE, FILE_NAME, CAPTURE_TIME, EXPERIMENTAL = "role", "original-file-name", "capture-time", "experimental"
-"""Names of the headers that carry a leaf's metadata."""
+"""The names of the headers for the metadata of a leaf."""
 
 _MARKUP = frozenset({"application/x-latex", "application/x-tex", "application/xml", "application/javascript"})
 
 
 def headers_of(metadata: pb.ChunkMetadata) -> Mapping[str, str]:
-    """The headers of a message from the metadata, without the media type (E-044)."""
+    """The headers of a message for the metadata of a leaf, without the media type (E-044)."""
     found = {}
     if metadata.role:
         found[ROLE] = metadata.role
@@ -43,10 +43,10 @@ def headers_of(metadata: pb.ChunkMetadata) -> Mapping[str, str]:
 
 
 def metadata_of(media_type: str, headers: Mapping[str, str]) -> bytes:
-    """Serialised metadata of a leaf.
+    """Serialise the metadata of a leaf.
 
     Raises:
-        EncodeError: A header has a value that its field cannot have.
+        EncodeError: The value of a header does not fit the field of the metadata.
     """
     made = pb.ChunkMetadata(mimetype=media_type)
     for name, value in headers.items():
@@ -92,14 +92,14 @@ def _parsed(media_type: str) -> MediaType | None:
 
 @functools.lru_cache(maxsize=512)
 def is_marker(media_type: str) -> bool:
-    """Whether a leaf is the mark at the end of a turn (E-049)."""
+    """Whether a leaf is a marker of the end of a turn (E-049)."""
     one = _parsed(media_type)
     return one is not None and one.essence == "application/x-protobuf" and one.param("type") == "EndOfTurn"
 
 
 @functools.lru_cache(maxsize=512)
 def is_utf8_text(media_type: str) -> bool:
-    """Whether bytes of this type may be read as UTF-8 text piece by piece."""
+    """Whether a media type is text in UTF-8, which may be read piece by piece."""
     one = _parsed(media_type)
     if one is None or (one.type != "text" and one.essence not in _MARKUP) or one.param("encoding") is not None:
         return False
@@ -107,7 +107,7 @@ def is_utf8_text(media_type: str) -> bool:
 
 
 def prefix_of(id: str) -> bytes:
-    """The field that starts each fragment of a node."""
+    """The serialised id of a node, which is the first field of each of its fragments."""
     name = id.encode()
     return b"\n" + varint(len(name)) + name
 
@@ -115,15 +115,15 @@ def prefix_of(id: str) -> bytes:
 def leaf_frame(
     prefix: bytes, seq: int, data: bytes, *, continued: bool, metadata: bytes | None = None, ref: str | None = None
 ) -> bytes:
-    """A serialised SessionMessage with one fragment of a leaf.
+    """Serialise a SessionMessage with one fragment of a leaf.
 
     Args:
         prefix: The prefix of the node, by `prefix_of`.
-        seq: The number of the fragment.
-        data: Its bytes; may be empty.
+        seq: The seq of the fragment.
+        data: The bytes of the fragment; may be empty.
         continued: Whether more fragments follow.
-        metadata: Serialised; for seq 0 only.
-        ref: A URI instead of the bytes; None: there is none.
+        metadata: The serialised metadata; for seq 0 only.
+        ref: A URI instead of the bytes; None: the fragment has bytes.
     """
     chunk = b"" if metadata is None else b"\n" + varint(len(metadata)) + metadata
     if ref is not None:
@@ -136,7 +136,7 @@ def leaf_frame(
 
 
 def children_frame(prefix: bytes, seq: int, children: Sequence[str], *, continued: bool) -> bytes:
-    """A serialised SessionMessage with one fragment of an interior node; without children it only ends the node."""
+    """Serialise a SessionMessage with one fragment of an interior node; without children it only ends the node."""
     names = [one.encode() for one in children]
     body = b"".join(
         (

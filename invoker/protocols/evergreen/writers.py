@@ -1,20 +1,21 @@
-"""`Writer`: gives the values of one output the shape of a node.
+"""`Writer`: writes the values of one output as a node.
 
 ======== ============================================ =====================================================
 form     of                                           on the wire
 ======== ============================================ =====================================================
 ONE      one value                                    one leaf, ended by its last fragment
-LEAF     a stream of text or of bytes                 one leaf; a fragment a value, then one that only ends it
-ITEMS    a stream of other values, or of items        an interior node; a child a value, named before it comes
-MAPPED   results of a function mapped over an input   ONE if that is a leaf itself, else ITEMS
-BY_VALUE whatever a function sends or yields          LEAF if the first value is text or bytes, else ITEMS
+LEAF     a stream of text or of bytes                 one leaf; a fragment for each value, and one for the end
+ITEMS    a stream of other values, or of items        an interior node; a child for each value, listed first
+MAPPED   results of a function called for each leaf   ONE if the input's root is a leaf, else ITEMS
+BY_VALUE values whose kind the spec does not show     LEAF if the first value is text or bytes, else ITEMS
 ======== ============================================ =====================================================
 
-A function that takes its context may send values to the output that it also returns one value for (E-126). The first
-value of such a ONE is held until a second comes, which makes it BY_VALUE, or the output ends.
+A function that takes its context may send values to an output for which it also returns a value (E-126). So if the form
+is ONE, the first value is held back until the output ends, or until a second value comes, which changes the form to
+BY_VALUE.
 
-All sent values are stored as well, since later actions may read them (E-107), unless the function
-says ``evergreen.Nodes(retain=False)``.
+All values are also stored, since later actions may read them (E-107), unless the function has the option
+``evergreen.Nodes(retain=False)``.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _OPEN: tuple[Any, ...] = (Any, object)
 
 
 class Form(enum.Enum):
-    """The shape of an output as a node."""
+    """How an output is written as a node; see the table above."""
 
     ONE = "one leaf"
     LEAF = "one leaf that grows"
@@ -55,7 +56,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
     Args:
         spec: The function.
         output: One of its outputs.
-        is_one: Whether a request/reply function will be called exactly once.
+        is_one: Whether the function is of the request/reply style and will be called exactly once.
     """
     if nodes_of(spec).is_sequence(output.name):
         return Form.ITEMS
@@ -71,7 +72,7 @@ def form_of(spec: FunctionSpec, output: StreamSpec, *, is_one: bool) -> Form:
 
 
 def _is_only_sent(spec: FunctionSpec, output: StreamSpec) -> bool:
-    """Whether the function returns no values for this output, so that all of them are sent by the context."""
+    """Whether all values of this output are sent through the context, and none is returned."""
     if spec.call.result is ResultShape.NOTHING:
         return True
     is_further = len(spec.outputs) > 1 and output.name != spec.outputs[0].name
@@ -84,11 +85,11 @@ class Writer:
     Args:
         action: The action that writes it.
         node: The node of the output.
-        form: The shape that it gets.
-        root: The node of the function's only input, where results of a mapped function are written.
-        may_send: Whether an output of the form ONE may get several values, because the function can send by its
+        form: The form of the node.
+        root: The node of the function's only input, if the form is MAPPED.
+        may_send: Whether an output of the form ONE may get several values, because the function can send through its
             context.
-        retain: Whether later actions may read it.
+        retain: Whether later actions may read the node.
         graph: The graph in which it is stored.
     """
 
@@ -126,8 +127,8 @@ class Writer:
         """Write one more value.
 
         Raises:
-            EncodeError: The message does not fit the earlier ones.
-            EvergreenError: The session would hold more bytes than it may.
+            EncodeError: The message does not fit to the earlier ones.
+            EvergreenError: The session would exceed its limit of bytes.
         """
         if self.is_ended:
             return
@@ -138,7 +139,7 @@ class Writer:
             self._form = Form.ONE if is_leaf else Form.ITEMS
         if self._form is Form.ONE and self._may_send:
             if self._held is None:
-                _metadata(message)  # the error of this value is raised before another value comes
+                _metadata(message)  # raises an error of this value now, and not only when another value comes
                 self._held = message
                 return
             first, self._held = self._held, None
@@ -173,7 +174,7 @@ class Writer:
             self._graph.end(self.node)
 
     def close(self) -> None:
-        """Stop sending and storing this output."""
+        """Stop sending and storing values."""
         self.is_ended = True
         self._held = None
 
@@ -245,9 +246,9 @@ class Writer:
                 graph.grow(node, part, message.media_type, headers, is_last=is_last)
 
     def _parts(self, message: Message[bytes]) -> Iterator[bytes]:
-        """The payload in fragments of the allowed size, text cut between characters.
+        """Cut a payload into fragments of the allowed size, text between characters.
 
-        One fragment for an empty payload.
+        An empty payload gives one fragment.
         """
         payload, most = message.payload, self._graph.settings.fragment_bytes
         if len(payload) <= most:
@@ -274,11 +275,9 @@ def _metadata(message: Message[bytes]) -> bytes:
 
 
 def _form_by(message: Message[bytes]) -> Form:
-    """The form of an output by its first value.
+    """Determine the form of an output from its first value.
 
-    Text and plain bytes grow one leaf; a value with a media type of its own is an item.
-
-    A value with a media type of its own is an item.
+    Text and plain bytes are appended to one leaf; a value with any other media type is an item of its own.
     """
     essence = message.media_type.partition(";")[0].strip()
     if essence in ("text/plain", "application/octet-stream") and REFERENCE not in message.headers:

@@ -1,8 +1,8 @@
-"""MessagePack in nested boxes: each structure is one ``bin`` value with its fields one after another inside.
+"""MessagePack in nested boxes: each structure is one ``bin`` value, which contains its fields one after another.
 
-`Box` reads one, field by field, and takes every form that MessagePack has for a value. Values are written in the forms
-that the peers write themselves, since their readers do not take every other form: they read integers only as signed
-ones. Text may contain bytes that are not UTF-8; they are read and written as surrogates.
+`Box` reads a box field by field, in every encoding that MessagePack has for a value. Values are written in the
+encodings that peers write, since peers do not read all others: they read only signed integers. Text may contain bytes
+that are not UTF-8; they are read and written as surrogates.
 
 Source: docs/reference/action-engine-wire.md, "Layout".
 """
@@ -21,7 +21,8 @@ _NUMBERS = {
 }  # fmt: skip
 _MOST = 2**63 - 1
 _MOST_ITEMS = 20_000
-"""Structures and pairs that one message may have; each takes some microseconds, in which nothing else runs."""
+"""The largest number of structures and pairs in one message; each takes some microseconds, which block the event
+loop."""
 _BINS = frozenset({0xC4, 0xC5, 0xC6})
 _TEXTS = frozenset({0xD9, 0xDA, 0xDB})
 _ARRAYS = frozenset({0xDC, 0xDD})
@@ -36,7 +37,7 @@ class Box:
 
     Args:
         data: The bytes in the box.
-        left: How many more items the message may have, a number that all boxes of the message share; None: this is the
+        left: How many more items the message may have, in a list that all boxes of the message share; None: this is the
             outermost box.
     """
 
@@ -62,7 +63,7 @@ class Box:
         return None if self._takes_nil() else self.box()
 
     def binary(self) -> memoryview:
-        """Read bytes, as a view that copies nothing."""
+        """Read bytes, as a view without a copy."""
         head = self._byte()
         if head not in _BINS:
             raise self._unlike("bin", head)
@@ -100,14 +101,14 @@ class Box:
         return None if self._takes_nil() else self.number()
 
     def flag(self) -> bool:
-        """Read a value that is true or false."""
+        """Read a boolean."""
         head = self._byte()
         if head not in (0xC2, 0xC3):
             raise self._unlike("bool", head)
         return head == 0xC3
 
     def boxes(self) -> Iterable[Box]:
-        """Read a list of structures, each when it is asked for."""
+        """Iterate over a list of structures, and read each on demand."""
         head = self._byte()
         if 0x90 <= head <= 0x9F:
             size = head & 0x0F
@@ -157,7 +158,7 @@ class Box:
 
 
 def boxed(data: bytes) -> bytes:
-    """The bytes of MessagePack's ``bin`` for bytes or a structure."""
+    """Encode bytes or a structure as MessagePack's ``bin``."""
     size = len(data)
     if size < 0xFF:
         return b"\xc4%c%b" % (size, data)
@@ -167,7 +168,7 @@ def boxed(data: bytes) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """The bytes of a text, as MessagePack's ``str``."""
+    """Encode a text as MessagePack's ``str``."""
     data = value.encode("utf-8", "surrogateescape")
     size = len(data)
     if size < 0x20:
@@ -180,7 +181,7 @@ def text(value: str) -> bytes:
 
 
 def number(value: int | None) -> bytes:
-    """An integer in its shortest signed form, or nil."""
+    """Encode an integer in its shortest signed form, or None as nil."""
     if value is None:
         return NIL
     if -0x20 <= value < 0x20:
@@ -195,7 +196,7 @@ def number(value: int | None) -> bytes:
 
 
 def listed(parts: list[bytes]) -> bytes:
-    """A list of boxes that are already packed."""
+    """Encode a list of boxes that are already encoded."""
     size = len(parts)
     if size < 0x10:
         head = bytes((0x90 | size,))
@@ -207,5 +208,5 @@ def listed(parts: list[bytes]) -> bytes:
 
 
 def mapped(pairs: dict[str, str]) -> bytes:
-    """The bytes of a map from texts to texts."""
+    """Encode a map from texts to texts."""
     return number(len(pairs)) + b"".join(text(name) + text(value) for name, value in pairs.items())

@@ -1,4 +1,4 @@
-"""Chunks of the wire as `Message`, and messages as chunks: media types, attributes and times."""
+"""Converts chunks of the wire to `Message` and back: media types, attributes and times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def message_of(content: Chunk | NodeRef) -> Message[bytes]:
     """The message that a function gets for an item.
 
     Raises:
-        StatusError: The item reports the failure of its producer, or refers to something that cannot be resolved here.
+        StatusError: The item reports the failure of its producer, or is a reference, which is not supported.
     """
     if isinstance(content, NodeRef):
         raise StatusError(Status.UNIMPLEMENTED, f"a fragment refers to node {content.id!a}; send its chunks instead")
@@ -44,7 +44,7 @@ def chunk_of(message: Message[bytes]) -> Chunk:
     """The chunk that the peer gets for a value of a function's output."""
     media_type = message.media_type or BYTES
     if ";" in media_type:
-        # Peers compare media types as strings, and know none with a charset.
+        # Peers compare media types as strings, so no charset may be added.
         essence, _, _ = media_type.partition(";")
         if media_type.replace(" ", "").lower().endswith(_DEFAULT_CHARSET):
             media_type = essence.strip()
@@ -58,7 +58,7 @@ def chunk_of(message: Message[bytes]) -> Chunk:
 
 
 def texts(pairs: Mapping[str, str]) -> dict[str, str]:
-    """Pairs of the wire as headers; a value that is not UTF-8 becomes base64, under the name with ``-bin``."""
+    """Convert pairs of texts to headers; a value that is not UTF-8 becomes base64, under a name with ``-bin``."""
     made: dict[str, str] = {}
     for name, value in pairs.items():
         if _is_text(name) and name:
@@ -76,7 +76,7 @@ def _base64(value: str) -> str:
 
 
 def _plain(media_type: str) -> str:
-    """A media type as errors quote it: escaped if it is not UTF-8."""
+    """A media type for the text of an error, escaped if it is not UTF-8."""
     return media_type if _is_text(media_type) else ascii(media_type)
 
 

@@ -1,11 +1,11 @@
 """`Node`: the fragments that a peer has sent for one id and that are not yet taken.
 
-`Reader`: where an input stands in its node.
+`Reader`: the position of an input in its node.
 
-Theory. The chunks of a node have places from 0. They may come in any order, and if one comes twice, the first counts.
-The length of a node is known once its last fragment came: a null chunk is not part of the node, any other last chunk
-is. A chunk is kept until all current readers have passed it; without a reader, all chunks are kept. A reader
-that comes later than that finds its beginning gone, and is refused.
+Theory. The chunks of a node have places from 0. They may come in any order; if a place comes twice, the first counts.
+The length of a node is known once its last fragment has come; if the chunk of that fragment is null, it is not part of
+the node. A chunk is kept until all current readers have passed it; without a reader, all chunks are kept. A reader that
+comes when the first chunks are dropped already is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from invoker.errors import Status, StatusError
 from invoker.protocols.evergreen.action_engine.wire import Chunk, Fragment, NodeRef
 
 OVERHEAD = 128
-"""Bytes that one chunk is counted for beside its data."""
+"""Bytes that each chunk counts in addition to its data."""
 
 
 class Node:
@@ -22,10 +22,10 @@ class Node:
 
     Attributes:
         id: The id that the peer has chosen.
-        length: How many items there are; None as long as more may come.
-        size: Bytes that it holds.
-        readers: Inputs that read it.
-        is_made_here: Whether it is an output of an action of this session.
+        length: The number of items; None while the last one is not known.
+        size: The size of the chunks that are kept, in bytes.
+        readers: The inputs that read the node.
+        is_made_here: Whether the node is an output of an action of this session.
     """
 
     __slots__ = ("_first", "_given", "_items", "id", "is_made_here", "length", "readers", "size")
@@ -40,7 +40,7 @@ class Node:
         self._first = self._given = 0
 
     def put(self, fragment: Fragment) -> None:
-        """Take one fragment. It is dropped if there is already one with its number, or if it is beyond the end."""
+        """Store one fragment. It is dropped if its place is filled already, or is beyond the end."""
         seq, content = fragment.seq, fragment.content
         if seq is None or seq < 0:
             seq = self._given
@@ -59,11 +59,11 @@ class Node:
         return self._items.get(seq)
 
     def has_ended_at(self, seq: int) -> bool:
-        """Whether there is no item at this place, and none can come."""
+        """Whether this place is at or beyond the end of the node."""
         return self.length is not None and seq >= self.length
 
     def attach(self, reader: Reader) -> None:
-        """Let an input read from the beginning.
+        """Add an input, which reads from the beginning.
 
         Raises:
             StatusError: Other inputs have already read the node, so its items were dropped.

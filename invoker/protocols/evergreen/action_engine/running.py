@@ -1,4 +1,4 @@
-"""Messages to peers about actions: `Running` makes those of an action that runs, the functions here the other ones."""
+"""Makes the messages to peers about actions: `Running` those of a running action, the functions all others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JSON = Metadata("application/json")
 
 
 class Running:
-    """One action.
+    """One running action.
 
     Args:
         id: The id that the peer has chosen.
@@ -45,7 +45,7 @@ class Running:
     def item(self, index: int, chunk: Chunk) -> Fragment | None:
         """The fragment for the next item of an output.
 
-        None if the output has no port, and for empty bytes, which would end the node.
+        None if the output has no port, or if the chunk is empty, since an empty chunk would end the node.
         """
         if index not in self._places or chunk.is_null:
             return None
@@ -61,26 +61,26 @@ class Running:
         return Fragment(self.outputs[index], END if error is None else status_chunk(error), seq)
 
     def ending(self, error: InvocationError | None) -> tuple[Fragment, ...]:
-        """The fragments that end all open outputs, then the status."""
+        """The fragments that end all open outputs, followed by the status."""
         ends = [self.end(index, error) for index in list(self._places)]
         status = Fragment(node_id(self.id, STATUS), status_chunk(error))
         return (*(one for one in ends if one is not None), status)
 
 
 def acceptance(action: Action) -> bytes:
-    """The message that says that an action was accepted."""
+    """The message that reports that an action was accepted."""
     return encode((Fragment(node_id(action.id, DISPATCH), status_chunk(None)),))
 
 
 def refusal(action: Action, error: InvocationError) -> bytes:
-    """The message that says that an action was refused; readers of its outputs get it, too."""
+    """The message that reports that an action was refused; it also ends the outputs of the action."""
     chunk = status_chunk(error)
     outputs = [Fragment(port[1], chunk) for port in action.outputs]
     return encode((*outputs, *(Fragment(node_id(action.id, name), chunk) for name in (DISPATCH, STATUS))))
 
 
 def listing(action: Action, objects: list[bytes]) -> bytes:
-    """All messages that answer an action which lists the actions: an item for each JSON object."""
+    """The answer to an action that lists the actions: all its messages, with an item for each JSON object."""
     id = next(iter(action.outputs), ("", node_id(action.id, "actions")))[1]
     answer = Running(action.id, {0: id}, [])
     items = [answer.item(0, Chunk(one, metadata=_JSON)) for one in objects]

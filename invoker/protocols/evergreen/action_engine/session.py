@@ -1,22 +1,22 @@
 """`ActionEngineSession`: one connection of an action-engine peer; each of its actions is an invocation.
 
-Theory. What the peer may say, in any order and any number:
+Theory. The peer may send these, in any order and any number:
 
-==================  ==================================================================================
+==================  ===================================================================================
 fragment            its chunk is kept in the node; actions that read the node are fed
 fragment __abort__  the session ends at once, without an answer
-action              Open; unknown or malformed ones are answered by statuses, and nothing else happens
-empty message       half-close: what runs goes on; an input whose node has not come fails ==================
-==================================================================================
+action              Open; an unknown or malformed action is answered by statuses, without other effects
+empty message       half-close: running actions go on; an input fails if its node has not come
+==================  ===================================================================================
 
-and what it is sent for each action: items of its outputs, each at the next place of its node; then, in one message, the
-ends of the outputs and the status. An error ends outputs with the status instead. The session closes after the
-half-close, once nothing runs; a message that is none, or an id that is in use, ends it with `farewell`.
+For each action the peer gets the items of its outputs, each with the next place in its node; then, in one message, the
+ends of the outputs and the status. After an error the outputs end with the status instead. The session closes after the
+half-close, as soon as no action runs. An invalid message, or an id that is in use, ends the session with `farewell`.
 
-Memory: an input is fed a *window* ahead of its function; the rest stays in the nodes until the driver says, by `Wants`,
-that the function has taken most of it. While many bytes wait for functions that are behind, the session `is_full`, and
-the driver reads no more, unless a function waits for an input that is empty: all nodes share one connection, and what
-it waits for may stand behind what nobody takes (the starvation rule, R-129).
+Memory: an input is fed a *window* of messages ahead of its function. The rest stays in the nodes until the driver
+reports, by `Wants`, that the function has taken most of the window. While many bytes wait for slow functions, `is_full`
+is set, and the driver stops reading, unless a function waits for an empty input: all nodes share one connection, and
+the items that this function needs may come behind items that nobody takes yet (the starvation rule, R-129).
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class ActionEngineSession:
     Args:
         table: The table of the actions.
         metadata: The metadata of the handshake, given to the functions' contexts.
-        settings: Limits.
+        settings: The limits of the session.
 
     Attributes:
-        headers: Not used, since no headers are sent.
-        stalled: Inputs that were not yet fed all items that have come.
-        hears_waits: Whether the driver should report which inputs are waited for.
-        is_full: Whether the driver should read no more.
-        last_frame: The last frame before a normal end: our own half-close.
+        headers: Always empty, since no headers are sent.
+        stalled: Inputs with items that have come but were not fed yet.
+        hears_waits: Whether the driver should report for which inputs functions wait.
+        is_full: Whether the driver should stop reading.
+        last_frame: The frame that is sent before a normal end: the server's half-close.
     """
 
     def __init__(self, table: Table, metadata: Mapping[str, str], settings: ActionEngineSettings) -> None:
@@ -92,7 +92,7 @@ class ActionEngineSession:
 
     @property
     def held(self) -> int:
-        """The bytes that its nodes store."""
+        """The size of all nodes of the session, in bytes."""
         return self._store.size
 
     # Messages of the peer.
@@ -101,8 +101,8 @@ class ActionEngineSession:
         """Translate one message.
 
         Raises:
-            ProtocolViolation: The frame is a text, or no message, or has an id that is in use.
-            LimitExceeded: The session would hold too much.
+            ProtocolViolation: The frame is text, is not a valid message, or has an id that is in use.
+            LimitExceeded: The session would hold too many bytes or nodes.
         """
         if isinstance(frame, str):
             raise ProtocolViolation("a text message was received; messages are binary")
@@ -123,7 +123,7 @@ class ActionEngineSession:
         return self._settled(steps)
 
     def half_close(self) -> Iterable[Step]:
-        """Note that the peer will send no more; running actions continue."""
+        """Translate the half-close of the peer; running actions continue."""
         self._has_ended = self.hears_waits = True
         return () if self._running else (Close(),)
 
@@ -135,7 +135,7 @@ class ActionEngineSession:
 
     def _accept(self, action: Action, message: WireMessage, steps: list[Step]) -> None:
         if any(one.id == action.id for one in self._running.values()):
-            # its outputs and its status would have the same ids as those of the running action
+            # the outputs and the status of both actions would have the same ids
             raise ProtocolViolation(f"an action with the id {action.id!a} is running; give each its own")
         self._store.check_names(action)
         if self._table.lists(action.name):
@@ -178,7 +178,7 @@ class ActionEngineSession:
     # Inputs.
 
     def _feed(self, reader: Reader, steps: list[Step]) -> bool:
-        """Feed the function the items that have come, as far as the window allows; returns whether there were any."""
+        """Feed the function the items that have come, up to the window; returns whether anything was fed."""
         node, place, before = reader.node, (reader.key, reader.index), reader.seq
         while not reader.is_ended:
             if node.has_ended_at(reader.seq):
@@ -272,14 +272,14 @@ class ActionEngineSession:
             steps.append(Close())
 
     def _tell(self, fragments: tuple[Fragment, ...], steps: list[Step]) -> None:
-        """Send fragments of outputs, and give them to the actions of this session that read them."""
+        """Send fragments of outputs, and feed them to the actions of this session that read them."""
         steps.append(Send(encode(fragments)))
         for fragment in fragments:
             for reader in self._store.made_here(fragment):
                 self._feed(reader, steps)
 
     def _settled(self, steps: list[Step]) -> list[Step]:
-        """Decide whether reading should stop or continue."""
+        """Update `is_full` and `hears_waits`, and return the steps."""
         high_bytes = self._settings.high_bytes
         waiting = {self._readers[place].node for place in self.stalled} if self.stalled else ()
         size = sum(node.size for node in waiting)
@@ -288,9 +288,9 @@ class ActionEngineSession:
         return steps
 
     def farewell(self, error: InvocationError) -> list[bytes]:
-        """The last messages of a session that ends with an error: a status for each action, and the abort.
+        """The last messages of a session that ends with an error: a status for each action, then the abort.
 
-        A peer does not report an abort to code that waits for an action, so each action gets its status first.
+        A peer's code that waits for an action does not see an abort, so each action gets its status first.
         """
         if isinstance(error, Cancelled):
             return []
@@ -299,7 +299,7 @@ class ActionEngineSession:
         return [*endings, encode((Fragment(ABORT, status_chunk(error)),))]
 
     def release(self) -> None:
-        """Drop everything, since the session is over."""
+        """Drop all nodes and actions when the session has ended."""
         self.is_full = False
         self._store.clear()
         self._running.clear()

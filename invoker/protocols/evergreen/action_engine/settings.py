@@ -1,4 +1,4 @@
-"""`ActionEngineSettings`: names, and limits of a session."""
+"""`ActionEngineSettings`: the names of actions and inputs, and the limits of a session."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ActionEngineSettings:
-    """The settings of sessions; sizes in bytes.
+    """The settings of all sessions; sizes are in bytes.
 
     Attributes:
-        actions: Action name -> name of the function in the catalogue, besides the functions' own names.
-        inputs: Alias of an input -> name of the parameter.
-        session_bytes: Bytes that a session may hold that no function has taken yet; one more byte ends the session.
-        high_bytes: When this many bytes are held for functions that are behind, nothing more is read from the peer.
-        nodes: How many nodes a session may know at once.
-        actions_running: How many actions of one session may run at once; one more is refused.
-        name_bytes: Longest id or name, in UTF-8.
-        item_bytes: The most bytes of one item of an output; clients of action-engine close a connection that brings a
-            message above 16 MiB.
-        window: Messages that an input is fed ahead of its function.
+        actions: Further names of actions, each with the name of a function in the catalogue.
+        inputs: Aliases of inputs, each with the name of a parameter.
+        session_bytes: How many bytes that no function has taken yet a session may hold; more end the session.
+        high_bytes: When this many bytes wait for slow functions, reading from the peer stops.
+        nodes: How many nodes a session may have at once.
+        actions_running: How many actions of one session may run at once; further ones are refused.
+        name_bytes: The longest id or name, in bytes of UTF-8.
+        item_bytes: The largest item of an output; clients of action-engine close the connection at a message above 16
+            MiB.
+        window: How many messages an input is fed ahead of its function.
     """
 
     actions: Mapping[str, str] = field(default_factory=dict)

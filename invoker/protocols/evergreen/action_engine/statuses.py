@@ -1,4 +1,4 @@
-"""Encodes endings for the wire: a chunk whose first byte is the code, followed by the text."""
+"""Encodes the status of an action for the wire: a chunk whose first byte is the code, followed by the text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from invoker.protocols.evergreen.action_engine.wire import STATUS, Chunk, Metada
 _METADATA = Metadata(STATUS)
 _MOST = 4096
 _PEERS_FAULT = (DecodeError, NotAcceptable, ProtocolViolation, Unsupported)
-"""Errors of the caller's input; riff reports two of them as UNKNOWN, here all are INVALID_ARGUMENT."""
+"""Errors in the caller's input. All of them become INVALID_ARGUMENT, unlike in riff, where two are UNKNOWN."""
 
 
 def status_chunk(error: InvocationError | None) -> Chunk:
-    """The chunk that reports the ending of an action; an error of None means OK."""
+    """The chunk that reports how an action ended; None means OK."""
     if error is None:
         return Chunk(b"\x00", metadata=_METADATA)
     status = Status.INVALID_ARGUMENT if isinstance(error, _PEERS_FAULT) else error.status

@@ -1,4 +1,4 @@
-"""`NodeStore`: the nodes of one session, their bytes against its limits, and the ids that take no more."""
+"""`NodeStore`: keeps the nodes of one session within its limits, and remembers the ids of abandoned nodes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from invoker.protocols.evergreen.action_engine.wire import ABORT, Action, Fragme
 
 
 class NodeStore:
-    """The nodes.
+    """The nodes of one session.
 
     Args:
-        settings: Limits.
+        settings: The limits of the session.
 
     Attributes:
-        size: Bytes that all nodes hold.
+        size: The size of all nodes, in bytes.
     """
 
     def __init__(self, settings: ActionEngineSettings) -> None:
         self.size = 0
         self._settings = settings
         self._nodes: dict[str, Node] = {}
-        # ids whose action ended before them, so fragments that still come for them are dropped
+        # ids of nodes whose action has ended; fragments that still come for them are dropped
         self._left: dict[str, None] = {}
 
     def put(self, fragment: Fragment) -> Sequence[Reader]:
-        """Take a fragment of the peer; returns the readers of its node.
+        """Store a fragment of the peer; returns the readers of its node.
 
         Raises:
             LimitExceeded: The nodes would hold too many bytes.
@@ -47,7 +47,7 @@ class NodeStore:
         return self._put(node, fragment)
 
     def made_here(self, fragment: Fragment) -> Sequence[Reader]:
-        """Take a fragment of an output if an action of this session reads it; returns its readers.
+        """Store a fragment of an output if an action of this session reads the output; returns the readers.
 
         Raises:
             LimitExceeded: The nodes would hold too many bytes.
@@ -67,7 +67,7 @@ class NodeStore:
         return tuple(node.readers)
 
     def attach(self, key: str, inputs: Sequence[str], outputs: set[str]) -> list[Reader]:
-        """Make the readers of an action, and the nodes of its outputs.
+        """Make the readers of an action's inputs, and the nodes of its outputs.
 
         Args:
             key: The key of the invocation.
@@ -103,11 +103,12 @@ class NodeStore:
         self.size += node.size - before
 
     def release(self, running: Running) -> None:
-        """Forget the outputs of an action that is over, and the inputs that no other action reads."""
+        """Forget the outputs of an action that has ended, and the inputs that no other action reads."""
         for id in running.outputs.values():
             node = self._nodes.get(id)
             if node is not None and node.readers:
-                node.is_made_here = False  # other actions still read it; its end has come, so no item can be added
+                # other actions still read the output; it is complete, so no item can be added
+                node.is_made_here = False
             elif node is not None:
                 self._forget(node)
         self._detach(running.readers)
@@ -122,7 +123,7 @@ class NodeStore:
                 self._leave(node)
 
     def abandon(self, ids: Iterable[str]) -> None:
-        """Drop the fragments that came, and those that still come, for the inputs of a refused action."""
+        """Drop all fragments for the inputs of a refused action, those that have come and those that will."""
         for id in ids:
             node = self._nodes.get(id)
             if node is None:
@@ -151,7 +152,7 @@ class NodeStore:
         return node
 
     def clear(self) -> None:
-        """Release every node, since the session is over."""
+        """Release every node when the session has ended."""
         for node in self._nodes.values():
             # the readers refer to the node; the cycle would keep its items until the garbage collector runs
             node.readers.clear()

@@ -1,4 +1,4 @@
-"""`Table`: the functions that actions may name, the binding of their ports, and their descriptions."""
+"""`Table`: finds the functions for actions, binds their ports to inputs and outputs, and describes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BYTES: tuple[Any, ...] = (bytes, bytearray, memoryview)
 
 
 def node_id(action_id: str, name: str) -> str:
-    """The id of a port's node, unless the action gives another one."""
+    """The default id of a port's node."""
     return f"{action_id}#{name}"
 
 
@@ -31,9 +31,9 @@ class Binding:
     """An action that is bound to its function.
 
     Attributes:
-        function: Name in the catalogue.
+        function: The name of the function in the catalogue.
         inputs: Ids of nodes, in the order of the invocation's inputs.
-        outputs: Index of an output -> id of its node.
+        outputs: The ids of the outputs' nodes, by index of the output.
         unwanted: Indexes of outputs that have no port.
         bound: The names of the inputs, for `Open`.
         output_names: The names of the outputs, if the caller chooses their number.
@@ -52,8 +52,8 @@ class Table:
 
     Args:
         specs: Functions of the catalogue.
-        settings: Further names.
-        tells: Whether peers may see the names of the actions.
+        settings: Further names of actions and inputs.
+        tells: Whether peers may list the actions, and errors may name similar ones.
     """
 
     def __init__(self, specs: Iterable[FunctionSpec], settings: ActionEngineSettings, *, tells: bool = True) -> None:
@@ -63,11 +63,11 @@ class Table:
         self._binders = {one.name: Binder(one, most=MOST_INPUTS) for one in own}
 
     def lists(self, name: str) -> bool:
-        """Whether an action of this name lists the actions."""
+        """Whether this is the name of the action that lists the actions."""
         return name == LIST_ACTIONS and name not in self._names
 
     def listing(self) -> list[bytes]:
-        """Each action as a JSON object."""
+        """The descriptions of all actions, each as a JSON object."""
         return [
             json.dumps(_described(name, spec), ensure_ascii=False).encode()
             for name, spec in self._names.offered.items()

@@ -1,4 +1,4 @@
-"""The messages of the wire: `decode` and `encode`, and the structures between them.
+"""The messages of the wire: `decode`, `encode`, and the structures of a message.
 
 Source: docs/reference/action-engine-wire.md, "Layout".
 """
@@ -26,17 +26,17 @@ from invoker.protocols.evergreen.action_engine.box import (
 BYTES = "application/octet-stream"
 
 STATUS = "__status__"
-"""Media type of a status, and the output of an action that reports how it ended."""
+"""The media type of a status, and the name of the output that reports how an action ended."""
 
 DISPATCH = "__dispatch_status__"
-"""The output that reports whether an action was accepted."""
+"""The name of the output that reports whether an action was accepted."""
 
 ABORT = "__abort__"
 """The node whose status ends the session."""
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """Metadata of a chunk; the time is in microseconds since 1970."""
+    """The metadata of a chunk; the time is in microseconds since 1970."""
 
     media_type: str = BYTES
     time_us: int | None = None
@@ -44,7 +44,7 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """One item of a node, or a reference to content elsewhere."""
+    """One item of a node, or a reference to content that is stored elsewhere."""
 
     data: bytes = b""
     ref: str = ""
@@ -57,7 +57,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
     @property
     def is_null(self) -> bool:
-        """Whether the chunk only ends a node and is no item."""
+        """Whether the chunk only ends a node and is not an item."""
         return not self.data and not self.ref and self.media_type in ("", BYTES)
 
 
@@ -74,7 +74,7 @@ class NodeRef(msgspec.Struct, frozen=True):
 
 
 class Fragment(msgspec.Struct, frozen=True):
-    """One chunk at its place in a node; ``continued`` is false for the last one."""
+    """One chunk with its place in a node; ``continued`` is false for the last one."""
 
     id: str
     content: Chunk | NodeRef
@@ -83,7 +83,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
     @property
     def is_end(self) -> bool:
-        """Whether the fragment only ends the node and is no item."""
+        """Whether the fragment only ends its node and is not an item."""
         return isinstance(self.content, Chunk) and self.content.is_null
 
     @property
@@ -93,7 +93,7 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """A call of a function; ports are pairs of a name and the id of a node."""
+    """A call of a function; each port is a pair of a name and the id of a node."""
 
     id: str
     name: str
@@ -111,10 +111,10 @@ class WireMessage(msgspec.Struct, frozen=True):
 
 
 def decode(data: bytes) -> WireMessage:
-    """Read one message.
+    """Decode one message.
 
     Raises:
-        WireError: The bytes are no message.
+        WireError: The bytes are not a valid message.
     """
     outer = Box(data)
     box = outer.box()
@@ -122,14 +122,14 @@ def decode(data: bytes) -> WireMessage:
         raise WireError("bytes follow the message")
     fragments = tuple(_fragment(one) for one in box.boxes())
     actions = tuple(_action(one) for one in box.boxes())
-    headers = {} if box.is_empty else dict(box.pairs())  # peers before 0.4 send no such field
+    headers = {} if box.is_empty else dict(box.pairs())  # peers before version 0.4 do not send this field
     return WireMessage(fragments, actions, headers)
 
 
 def encode(
     fragments: Sequence[Fragment] = (), actions: Sequence[Action] = (), headers: dict[str, str] | None = None
 ) -> bytes:
-    """The bytes of one message with fragments, actions and headers."""
+    """Encode one message with fragments, actions and headers."""
     parts = (listed([_pack_fragment(one) for one in fragments]), listed([_pack_action(one) for one in actions]))
     return boxed(b"".join((*parts, mapped(headers or {}))))
 
@@ -188,7 +188,7 @@ def _pack_metadata(metadata: Metadata | None) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _plain_metadata(media_type: str) -> bytes:
-    """The metadata of most chunks: only a media type."""
+    """Encode metadata with only a media type, as most chunks have."""
     return boxed(text(media_type) + NIL + b"\x00")
 
 

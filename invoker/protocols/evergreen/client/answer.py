@@ -1,4 +1,4 @@
-"""`Answer`: one requested action, with its inputs and its outputs."""
+"""`Answer`: an action that was requested, with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from invoker.protocols.evergreen.client.outputs import Messages, OutputNode, Pie
 
 
 class Answer:
-    """The outputs of an action. With one output this reads it directly; with several, ``answer["name"]`` does.
+    """The outputs of an action. The methods read the only output; of several outputs, ``answer["name"]`` is one.
 
     Attributes:
-        action: Its name.
-        inputs: The nodes of the inputs, by name; they can be used again.
+        action: The name of the action.
+        inputs: The nodes of the inputs, by name; later actions can use them again.
         outputs: The outputs by name.
     """
 
@@ -69,16 +69,16 @@ class Answer:
         return await self.output.value()
 
     def discard(self) -> None:
-        """Discard all outputs, which will not be read."""
+        """Discard all outputs unread."""
         for output in self.outputs.values():
             output.discard()
 
     def cancel(self) -> None:
-        """Cancel this action alone (E-122); its readers get `CallFailed` with CANCELLED. The session continues.
+        """Cancel only this action (E-122); readers of its outputs get `CallFailed` with CANCELLED.
 
         Raises:
-            RuntimeError: The server has not accepted the extension ``cancel``, or the action has no output by which it
-                could be named.
+            RuntimeError: The server has not accepted the extension ``cancel``, or the action has no output, whose id
+                the request needs.
         """
         named = next(iter(self.outputs.values()), None)
         if named is None:

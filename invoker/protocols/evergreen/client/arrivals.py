@@ -1,19 +1,19 @@
-"""`Arrivals`: the nodes that a server sends, put together from fragments in any order; `Cursor` reads one of them.
+"""`Arrivals`: the nodes that a server sends, assembled from fragments in any order; `Cursor` reads one of them.
 
-Theory. Nothing here waits: fragments go in, parts come out. A node is a leaf (parts are payloads) or interior (parts
-are ids of children); its parts are those below the first gap in its seqs. The use of a node decides which parts are
-kept::
+Theory. Nothing here waits: fragments go in, parts come out. A node is a leaf (its parts are payloads) or interior (its
+parts are ids of children). Only the parts below the first gap in its seqs can be read. The state of a node decides how
+long its parts are held::
 
     node       becomes so by                             its parts
     ---------  ----------------------------------------  ---------------------------------------------------------
-    orphan a fragment, before anything lists the id held listed     being an output, or a child of such       held until
-    they were read once, then released kept       being listed twice, or below such a node  held until the session ends,
-    to be read any number of times dropped    its reader went away                      released, now and when more
-    come; so are its children's spent      its end, when it was read or dropped      of the node only id and final seq
-    are left
+    orphan     a fragment, before anything lists the id  are held
+    listed     being an output, or a child of such       are held until they were read once, then released
+    kept       being listed twice, or below such a node  are held until the session ends, and can be read any times
+    dropped    its reader stopped                        are released, now and when more come; so are those below
+    spent      its end, when it was read or dropped      are gone; only the id and the final seq of the node are left
 
-What the peer must not do (E-103 and "Fragments" of docs/reference/evergreen.md) raises `BadNode`, with a text for its
-author.
+If the server breaks a rule (E-103 and "Fragments" of docs/reference/evergreen.md), `BadNode` is raised, with a text for
+the author of the server.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from typing import Final
 from invoker._pb.evergreen import evergreen_pb2 as pb
 
 COST_BYTES = 128
-"""Bytes that a fragment or a child counts besides its payload, so that empty ones are not free."""
+"""Bytes that a fragment or a child counts in addition to its payload, so that empty ones count, too."""
 
 _SHOWN = 64
 
 
 class BadNode(Exception):
-    """The peer sent nodes that break a rule, which the text names."""
+    """The server sent fragments that break a rule; the text says which one."""
 
 
 class Reference(str):
-    """A URI instead of bytes."""
+    """The URI of a part whose bytes are stored elsewhere."""
 
     __slots__ = ()
 
 
 class End:
-    """The value that a cursor gives when the whole node was read."""
+    """`Cursor.step` returns this when the whole node was read."""
 
 
 END: Final = End()
@@ -53,7 +53,7 @@ class Part:
 
     Attributes:
         metadata: The metadata of the leaf.
-        payload: Bytes or a reference; None: the leaf ends here.
+        payload: Bytes or a reference; None: this is the end of the leaf.
     """
 
     metadata: pb.ChunkMetadata
@@ -80,10 +80,10 @@ class _Node:
 
 
 class Arrivals:
-    """All nodes of a session that came from the peer.
+    """All nodes of a session that came from the server.
 
     Attributes:
-        held_bytes: Bytes that are held of the nodes, bookkeeping included.
+        held_bytes: The memory of all nodes in bytes, bookkeeping included.
     """
 
     def __init__(self) -> None:
@@ -92,16 +92,16 @@ class Arrivals:
         self._spent: dict[str, int] = {}  # the final seq of each spent node, by its id
 
     def list(self, id_: str) -> None:
-        """Note that a node will be read once: an output, or a child of a node that is read."""
+        """Record that a node will be read once, as an output or as a child of a node that is read."""
         if id_ in self._spent:
-            return  # a cursor that reads the node raises the error
+            return  # the cursor that reads the node raises an error
         node = self._node(id_)
         if node.is_listed:
             self._keep(node)
         node.is_listed = True
 
     def drop(self, id_: str) -> None:
-        """Release a node and everything below it for good, except nodes that are kept."""
+        """Release a node and all nodes below it for ever, except nodes that are kept."""
         waiting = [id_]
         while waiting:
             id_ = waiting.pop()
@@ -120,7 +120,7 @@ class Arrivals:
         return id_ in self._spent or (id_ in self._nodes and self._nodes[id_].is_complete)
 
     def missing(self, id_: str) -> str:
-        """Describe what a node lacks, for the text of an error."""
+        """A phrase for error texts that says what a node lacks."""
         node = self._nodes.get(id_)
         if node is None or not (node.next_seq or node.early):
             return "never came"
@@ -145,7 +145,7 @@ class Arrivals:
         if seq < 0:
             raise BadNode(f"{_called(node.id)} with the negative seq {seq}")
         if seq < node.next_seq or seq in node.early:
-            return  # E-019: the first one counts
+            return  # E-019: if a seq comes twice, the first one counts
         self._check(node, fragment)
         node.early[seq] = fragment
         self.held_bytes += _weight(fragment)
@@ -211,7 +211,7 @@ class Arrivals:
                     waiting.extend(self._node(str(part)) for part in node.parts if part not in self._spent)
 
     def _end(self, node: _Node) -> None:
-        """Forget a node that will not be read further, if it is complete and not kept."""
+        """Reduce a node that will not be read further to its final seq, if it is complete and not kept."""
         if node.is_complete and not node.is_kept and node.final_seq is not None:
             self._nodes.pop(node.id, None)
             self._spent[node.id] = node.final_seq
@@ -223,7 +223,7 @@ class Arrivals:
         return node
 
     def _take(self, node: _Node, position: int) -> bytes | Reference | str | None:
-        """The part at a position, released unless the node is kept; None when it has not come."""
+        """Take the part at a position, which is released unless the node is kept; None if it has not come."""
         if position < node.released or node.id in self._spent:
             raise BadNode(f"{_called(node.id)} listed again after it was read and dropped")
         if position - node.released >= len(node.parts):
@@ -240,16 +240,17 @@ class Cursor:
     """Reads a node depth first, from left to right, as far as its fragments have come (E-062).
 
     Attributes:
-        waits_for: The id of the node that `step` needs more of.
+        waits_for: The id of the node for whose next part `step` waits.
     """
 
     def __init__(self, arrivals: Arrivals, root: str) -> None:
         self._arrivals = arrivals
-        self._path: dict[str, int] = {root: 0}  # positions by id; a dict keeps their order, and finds cycles
+        # positions by id of the node; the dict also keeps the path in order, and finds cycles
+        self._path: dict[str, int] = {root: 0}
         self.waits_for = root
 
     def step(self) -> Part | End | None:
-        """The next part; None when it has not come yet.
+        """Return the next part; None if it has not come yet; `End` after the last one.
 
         Raises:
             BadNode: A node includes itself, or was released before.
@@ -257,7 +258,7 @@ class Cursor:
         nodes = self._arrivals
         while self._path:
             id_ = next(reversed(self._path))
-            # A spent node is read as an empty one.
+            # A spent node reads like an empty one.
             node = _Node(id_) if id_ in nodes._spent else nodes._node(id_)  # noqa: SLF001
             part = nodes._take(node, self._path[id_])  # noqa: SLF001 - as above
             if part is not None:

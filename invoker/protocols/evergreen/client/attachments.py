@@ -10,12 +10,12 @@ from invoker.protocols.evergreen.client.media import OCTETS
 
 
 def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Message[bytes]:
-    """Read a file, to be sent as an input or within one.
+    """Read a file into a message, which can be an input or a part of one.
 
     Args:
-        path: The path of the file; its last part travels as the original file name.
-        media_type: Empty: guessed by the name, otherwise application/octet-stream.
-        role: The role that shows it, such as ``user``; empty: none is given.
+        path: The path of the file; its last part is sent as the original file name.
+        media_type: The media type. Empty: it is guessed from the name, or else is application/octet-stream.
+        role: The role in a conversation, such as ``user``; empty: none.
 
     Raises:
         OSError: The file cannot be read.
@@ -23,6 +23,6 @@ def attachment(path: str | Path, *, media_type: str = "", role: str = "") -> Mes
     path = Path(path)
     guessed, encoding = mimetypes.guess_type(path.name)
     if encoding is not None:
-        guessed = f"application/{encoding}"  # notes.txt.gz is no text
+        guessed = f"application/{encoding}"  # a compressed file, such as notes.txt.gz, is not text
     headers = {"original-file-name": path.name} | ({"role": role} if role else {})
     return Message(path.read_bytes(), headers, media_type or guessed or OCTETS)

@@ -17,11 +17,11 @@ from invoker.protocols.evergreen.client.nodes import Node, Sender, TreeNode, chi
 from invoker.protocols.evergreen.wire import leaf_frame, prefix_of
 
 Streamed = tuple[TreeNode, Iterable[object] | AsyncIterable[object]]
-"""An interior node, and where its children come from."""
+"""An interior node, and the iterator that yields its children."""
 
 
 class Draft:
-    """Collects the nodes that are about to be sent.
+    """Collects the nodes that will be sent.
 
     Attributes:
         frames: The messages that can be sent at once, parents before their children.
@@ -35,14 +35,14 @@ class Draft:
         self.streams: list[Streamed] = []
 
     def node(self, value: object, *, is_top: bool = True) -> Node:
-        """The node that stands for a value.
+        """Make the node for a value.
 
-        A ``list`` or ``tuple`` is a sequence of such values as an input itself (``is_top``); further down it is one
-        JSON leaf, unless it holds a value that JSON does not have. Iterators of either kind are sequences whose items
-        are sent as they come.
+        A ``list`` or ``tuple`` that is itself an input (``is_top``) becomes an interior node with a child for each
+        item. Within another value it becomes one JSON leaf, unless it holds a value that JSON cannot represent. An
+        iterator, plain or async, becomes an interior node whose children are sent as they come.
 
         Raises:
-            TypeError: No node can be made from the value.
+            TypeError: The value cannot become a node.
             ValueError: The value is a node of another session, or has headers that cannot be sent.
             InvokerError: The value cannot be encoded.
         """
@@ -70,7 +70,7 @@ class Draft:
         return node, draft.frames
 
     def tree(self) -> TreeNode:
-        """An interior node without children so far."""
+        """Make an interior node that has no children yet."""
         return TreeNode(self._session, self._made)
 
     def _tree(self, values: Iterable[object]) -> Node:
@@ -97,11 +97,11 @@ class Draft:
 
 
 def packed(configs: Iterable[object]) -> list[PackedAny]:
-    """Pack configurations: protobuf messages as they are, dicts as Struct; a packed one is left as it is.
+    """Pack configurations as ``Any``: protobuf messages directly, dicts as Struct. An ``Any`` is left unchanged.
 
     Raises:
         TypeError: A config is of another type.
-        ValueError: A dict holds a value that JSON does not have.
+        ValueError: A dict holds a value that JSON cannot represent.
     """
     found = []
     for config in configs:

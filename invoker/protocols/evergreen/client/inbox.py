@@ -1,18 +1,18 @@
-"""`Inbox`: the nodes that a session has received, the readers that wait for more, and the ending of the session.
+"""`Inbox`: the nodes that a session has received, the readers that wait for more, and the end of the session.
 
-Theory. One reader task takes messages from the call and gives them to `receive`; the readers of outputs wait in
-`arrival`. Between two messages the reader task asks `may_read`, which is where back-pressure begins::
+Theory. One reader task takes messages from the call and passes them to `receive`; the readers of outputs wait in
+`arrival`. Between two messages the reader task awaits `may_read`, which applies back-pressure::
 
-    held bytes       somebody waits for what is not there    the call is
+    held bytes       a reader waits for a missing part       the call is
     ---------------  --------------------------------------  ---------------------------------------------
     below the mark   either                                  read
     above the mark   no                                      not read, so that the server's function waits
     above the mark   yes                                     read: an output may come behind all of another
     above the limit  either                                  failed with RESOURCE_EXHAUSTED
 
-A task that waits to *write* counts as waiting too, as long as no output is being read: a caller may send everything and
-then read, up to the limit, while a slow reader beside a fast writer slows the server down. While the session is being
-closed the mark does not count, since unread outputs are dropped then.
+A task that waits to *write* counts as a waiting reader, too, as long as no output is being read. So a caller may first
+send everything and then read, up to the limit; but a slow reader next to a fast writer slows the server down. While the
+session is being closed, the mark is ignored, since unread outputs are dropped.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from invoker.errors import Status
 from invoker.protocols.evergreen.client.arrivals import Arrivals
 
 HIGH_BYTES = 4 << 20
-"""The mark, or a quarter of the limit where that is less."""
+"""The mark; it is a quarter of the limit if that is less."""
 
 
 class Inbox:
-    """The receiving half of a session, without the call itself.
+    """The receiving half of a session, without the gRPC call itself.
 
     Args:
-        target: Where the session goes, for texts of errors.
-        held_bytes: The most bytes that may be held.
+        target: The address of the server, for texts of errors.
+        held_bytes: The limit: how many unread bytes may be held.
 
     Attributes:
-        arrivals: The nodes.
+        arrivals: The nodes that have come.
         is_closing: Whether the session is being closed.
-        is_told: Whether its failure has been raised somewhere.
-        ended: Set when the session is over.
-        grown: Set whenever a message came.
+        is_told: Whether the failure of the session was raised to the caller already.
+        ended: Set when the session has ended.
+        grown: Set whenever a message comes.
     """
 
     def __init__(self, target: str, *, held_bytes: int) -> None:
@@ -63,12 +63,12 @@ class Inbox:
         self.grown = asyncio.Event()
 
     def expect(self, root: str) -> None:
-        """Expect an output, and hold it for its reader."""
+        """Register an output, which is then held for its reader."""
         self._unread.add(root)
         self.arrivals.list(root)
 
     def begin(self, root: str) -> bool:
-        """Begin to read an output; False when it was begun or discarded before."""
+        """Begin to read an output; False if its reading has begun before, or it was discarded."""
         if root not in self._unread:
             return False
         self._unread.discard(root)
@@ -90,7 +90,7 @@ class Inbox:
     def close(self) -> None:
         """Drop the outputs that are not being read, because the session is being closed.
 
-        Receive the rest without a limit.
+        From then on `may_read` does not wait.
         """
         self.is_closing = True
         for root in tuple(self._unread):
@@ -98,11 +98,11 @@ class Inbox:
         self._go_on.set()
 
     def receive(self, message: pb.SessionMessage) -> None:
-        """Take a message of the server.
+        """Store the fragments of a message from the server.
 
         Raises:
             BadNode: The message breaks a rule of the protocol.
-            CallFailed: The inbox holds more bytes than it may.
+            CallFailed: The inbox holds more bytes than the limit.
         """
         for fragment in message.node_fragments:
             self.arrivals.receive(fragment)
@@ -113,21 +113,21 @@ class Inbox:
             raise CallFailed(Status.RESOURCE_EXHAUSTED, text)
 
     def lift(self) -> None:
-        """Continue to read without a limit.
+        """Continue to read without a mark.
 
-        The server takes no more messages, and only reading shows how it has ended.
+        The server has stopped reading; only the rest of its messages shows how the session ended.
         """
         self._is_lifted = True
         self._go_on.set()
 
     async def may_read(self) -> None:
-        """Wait while the inbox is full and no reader waits for more."""
+        """Wait while the held bytes are above the mark and no reader waits for a missing part."""
         while self.arrivals.held_bytes >= self._high_bytes and not self._must_read():
             self._go_on.clear()
             await self._go_on.wait()
 
     def went(self) -> None:
-        """Check for room again, because an output was read."""
+        """Let `may_read` check again, because a part was read."""
         self._go_on.set()
 
     async def arrival(self, id_: str) -> None:
@@ -158,7 +158,7 @@ class Inbox:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Surround a wait of the caller for room to write; reading continues meanwhile."""
+        """A context for the time in which the caller waits for room to write; reading continues meanwhile."""
         self._writers += 1
         self._go_on.set()
         try:
@@ -167,7 +167,7 @@ class Inbox:
             self._writers -= 1
 
     def end(self, failure: CallFailed | None) -> None:
-        """End the session; the first ending counts."""
+        """End the session, without a failure if it is None; only the first call counts."""
         if not self.ended.is_set():
             self._failure = failure
             self.ended.set()
@@ -176,7 +176,7 @@ class Inbox:
             self.wake_all()
 
     def failure(self) -> CallFailed | None:
-        """Make a new error that says how the session failed; None if it did not fail."""
+        """Make a new error that says why the session failed; None if it did not fail."""
         if self._failure is None:
             return None
         self.is_told = True
@@ -185,10 +185,10 @@ class Inbox:
         return made
 
     def check(self) -> None:
-        """Refuse to continue a session that is over.
+        """Raise an error if the session has ended.
 
         Raises:
-            CallFailed: The session has ended, for whatever reason.
+            CallFailed: The session has ended, with or without a failure.
         """
         if self.ended.is_set():
             raise self.failure() or CallFailed(Status.CANCELLED, "the session has ended")

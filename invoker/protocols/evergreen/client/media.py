@@ -1,4 +1,4 @@
-"""Media types at the client's end: converts values to bytes and back, and headers to metadata of a chunk and back."""
+"""Converts values to bytes and back, and headers to the metadata of a chunk and back, for clients."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MARKUP = {"application/x-latex", "application/x-tex", "application/javascript",
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Content that lies elsewhere; the server fetches it as its policy allows.
+    """A reference to content elsewhere; the server fetches the content if its policy allows.
 
     Attributes:
         uri: The URI, such as ``data:text/plain;base64,...`` or ``https://...``.
-        media_type: The media type of the content, whatever its server says.
-        headers: As for a `Message`: role, original-file-name, capture-time, experimental.
+        media_type: The media type of the content, even if the response to the fetch names another.
+        headers: The headers, as of a `Message`: role, original-file-name, capture-time, experimental.
     """
 
     uri: str
@@ -45,7 +45,7 @@ class Ref:
 def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, str]:
     """The bytes and the media type of a value.
 
-    ``str`` is text, bytes-like are bytes, anything else is JSON unless a type is given.
+    Without a media type, ``str`` becomes text, bytes-like values are sent unchanged, and all others become JSON.
 
     Raises:
         NotAcceptable: There is no codec for the media type.
@@ -64,11 +64,11 @@ def encode(value: object, media_type: str, registry: Registry) -> tuple[bytes, s
 
 
 def decode(payload: bytes, media_type: str, registry: Registry) -> Any:
-    """The value of a whole leaf: text is ``str``, a type without a codec stays bytes.
+    """The value of a complete leaf: text becomes ``str``; a type without a codec stays bytes.
 
     Raises:
-        DecodeError: The codec of the type refused the payload.
-        UnicodeDecodeError: The text is not valid in its charset.
+        DecodeError: The codec of the type cannot decode the payload.
+        UnicodeDecodeError: The bytes are not text in its charset.
     """
     if is_text(media_type):
         return payload.decode(charset_of(media_type))
@@ -80,7 +80,7 @@ def decode(payload: bytes, media_type: str, registry: Registry) -> Any:
 
 
 def is_text(media_type: str) -> bool:
-    """Whether bytes of a type are text that may be read piece by piece (E-046)."""
+    """Whether a media type is text, which may be read piece by piece (E-046)."""
     try:
         parsed = parse(media_type)
     except ValueError:
@@ -89,7 +89,7 @@ def is_text(media_type: str) -> bool:
 
 
 def is_bytes(media_type: str, registry: Registry) -> bool:
-    """Whether bytes of a type are given without decoding, so that they may be read piece by piece."""
+    """Whether a media type has no codec, so that its bytes may be read piece by piece."""
     try:
         registry.decoder(media_type, Any)
     except UnsupportedMediaType:
@@ -106,10 +106,10 @@ def charset_of(media_type: str) -> str:
 
 
 def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata:
-    """The metadata that carry a media type and the headers of a message.
+    """The metadata of a chunk for a media type and the headers of a message.
 
     Raises:
-        ValueError: A header has no field in the metadata of a chunk, or has the wrong form.
+        ValueError: The metadata of a chunk has no field for a header, or its value has the wrong form.
     """
     made = pb.ChunkMetadata(mimetype=media_type)
     for name, value in headers.items():
@@ -131,7 +131,7 @@ def metadata_of(media_type: str, headers: Mapping[str, str]) -> pb.ChunkMetadata
 def headers_of(metadata: pb.ChunkMetadata) -> Headers:
     """The headers in metadata, without the media type."""
     found = wire.headers_of(metadata)
-    # A time that is out of the range of dates is left out.
+    # A time out of the range of Python's datetime is left out.
     return Headers({name: text for name, text in found.items() if name != wire.CAPTURE_TIME or text.endswith("Z")})
 
 

@@ -1,4 +1,4 @@
-"""How a caller refers to nodes: `Node` is an id to use again, `LeafNode` and `TreeNode` are written piece by piece."""
+"""The nodes that a caller handles: `Node` is one to use again, `LeafNode` and `TreeNode` are written piece by piece."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from invoker.protocols.evergreen.client.media import charset_of
 from invoker.protocols.evergreen.wire import children_frame, leaf_frame, prefix_of
 
 FRAGMENT_BYTES = 1 << 20
-"""Larger payloads travel in several fragments, which leaves room in the 4 MiB that a server usually takes at once."""
+"""Larger payloads are sent in several fragments, well below the 4 MiB that a server usually accepts in one message."""
 
 CHILDREN = 1000
-"""The most children that one fragment names."""
+"""The largest number of children in one fragment."""
 
 
 class Sender(Protocol):
-    """The methods of their session that nodes need."""
+    """The methods of a session that its nodes need."""
 
     def send(self, *frames: bytes) -> None:
         """Put serialised messages into the outbox, without waiting."""
@@ -33,7 +33,7 @@ def new_id() -> str:
 
 
 class Node:
-    """A node of a session. It may be an input, or a part of one, any number of times; then only its id is sent.
+    """A node of a session. It can be an input, or a part of one, any number of times; only its id is sent then.
 
     Attributes:
         id: The id of the node in its session.
@@ -49,7 +49,7 @@ class Node:
 
 
 class LeafNode(Node):
-    """A leaf that is sent as it is written; the borders between its pieces have no meaning (E-040)."""
+    """A leaf that is sent piece by piece, as it is written; the borders between pieces have no meaning (E-040)."""
 
     def __init__(self, session: Sender, metadata: pb.ChunkMetadata) -> None:
         super().__init__(session, new_id())
@@ -59,11 +59,11 @@ class LeafNode(Node):
         self._is_ended = False
 
     async def write(self, piece: str | bytes) -> None:
-        """Send a piece; waits while too much is unsent.
+        """Send a piece; waits while too many bytes are unsent.
 
         Raises:
-            RuntimeError: The node has been ended.
-            CallFailed: The session is over.
+            RuntimeError: The node was ended before.
+            CallFailed: The session has ended.
         """
         data = piece.encode(self._charset) if isinstance(piece, str) else bytes(piece)
         for payload in payloads(data):
@@ -71,7 +71,7 @@ class LeafNode(Node):
         await self.session.room()
 
     async def end(self) -> None:
-        """End the leaf, which is complete; its readers wait for this. Idempotent."""
+        """End the leaf: no more pieces will come. Idempotent."""
         if not self._is_ended:
             self._send(b"", is_last=True)
             self._is_ended = True
@@ -86,10 +86,10 @@ class LeafNode(Node):
 
 
 class TreeNode(Node):
-    """An interior node to which children are added one by one.
+    """An interior node; children are added one by one.
 
     Args:
-        make: Makes the node of a value, and the messages that send it.
+        make: Makes the node for a value, and the messages that send the node.
     """
 
     def __init__(self, session: Sender, make: Callable[[object], tuple[Node, list[bytes]]]) -> None:
@@ -99,18 +99,18 @@ class TreeNode(Node):
         self._is_ended = False
 
     async def add(self, *items: object) -> None:
-        """Add children: nodes, or any values that an input may have; waits while too much is unsent.
+        """Add children: nodes, or values of any kind that an input may have; waits while too many bytes are unsent.
 
         Raises:
-            RuntimeError: The node has been ended.
-            TypeError: A value cannot be made a node.
-            CallFailed: The session is over.
+            RuntimeError: The node was ended before.
+            TypeError: A value cannot become a node.
+            CallFailed: The session has ended.
         """
         if self._is_ended:
             raise RuntimeError(f"node {self.id} has ended, so nothing can be added to it")
         for item in items:
             node, frames = self._make(item)
-            self._send(continued=True, child_ids=(node.id,))  # parents travel before their children
+            self._send(continued=True, child_ids=(node.id,))  # parents are sent before their children
             self.session.send(*frames)
         await self.session.room()
 
@@ -126,13 +126,13 @@ class TreeNode(Node):
 
 
 def payloads(data: bytes) -> Iterator[bytes]:
-    """Cut bytes into pieces of a fragment's size; no bytes give no piece."""
+    """Cut bytes into payloads of fragments; empty bytes give none."""
     for start in range(0, len(data), FRAGMENT_BYTES):
         yield data[start : start + FRAGMENT_BYTES]
 
 
 def children(id_: str, child_ids: Sequence[str]) -> Iterator[bytes]:
-    """The messages of an interior node, all of whose children are known."""
+    """The messages of a complete interior node."""
     starts = range(0, len(child_ids), CHILDREN) or range(1)
     for seq, start in enumerate(starts):
         ids = child_ids[start : start + CHILDREN]

@@ -7,17 +7,17 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
 HIGH_BYTES = 1 << 20
-"""Unsent bytes at which streams into nodes wait; values that are given whole do not, since the caller holds them."""
+"""If more bytes are unsent, streams into nodes wait; complete values do not, since they are in memory anyway."""
 
 JOIN_BYTES = 1 << 16
-"""Small messages travel as one up to this size: joined bytes are a message that has the fragments of both."""
+"""Small messages are joined up to this size; the concatenated bytes are one message with the fragments of all."""
 
 
 class Outbox:
-    """Serialised SessionMessages that wait for the task that sends them.
+    """A queue of serialised SessionMessages for the task that sends them.
 
     Args:
-        on_close: Called when no more messages are sent.
+        on_close: Called when sending has ended.
     """
 
     def __init__(self, on_close: Callable[[], None]) -> None:
@@ -30,25 +30,25 @@ class Outbox:
         self._room = asyncio.Event()
 
     def put(self, message: bytes) -> None:
-        """Add a message; it is dropped once the call is over."""
+        """Add a message; after the end of the call it is dropped."""
         if not self.is_closed:
             self._messages.append(message)
             self._bytes += len(message)
             self._filled.set()
 
     async def room(self) -> None:
-        """Wait while too much is unsent; returns at once when no more messages are sent."""
+        """Wait while too many bytes are unsent; returns at once after sending has ended."""
         while self._bytes >= HIGH_BYTES and not self.is_closed:
             self._room.clear()
             await self._room.wait()
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is unsent that `room` would wait."""
+        """Whether so many bytes are unsent that `room` would wait."""
         return self._bytes >= HIGH_BYTES and not self.is_closed
 
     def end(self) -> None:
-        """Note that no more messages will be added."""
+        """Let `feed` end after the messages that were added."""
         self._is_ended = True
         self._filled.set()
 
@@ -61,7 +61,7 @@ class Outbox:
         self._on_close()
 
     async def feed(self) -> AsyncGenerator[bytes, None]:
-        """Give the messages, until `end` was called."""
+        """Iterate over the messages until `end` is called."""
         try:
             while self._messages or not self._is_ended:
                 if self._messages:

@@ -1,4 +1,4 @@
-"""`Outcome`: the ending of one action, apart from the ending of its session."""
+"""`Outcome`: how one action ends, separate from how its session ends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from invoker.protocols.evergreen.client.arrivals import BadNode, Cursor, End, Pa
 from invoker.protocols.evergreen.client.inbox import Inbox
 
 STATUS_OUTPUT = "__status__"
-"""The output of every action that reports partial failures (E-121)."""
+"""The name of the output by which an action reports its status, with partial failures (E-121)."""
 
 
 class Outcome:
-    """How one action ends; its outputs share this object.
+    """How one action ends; all its outputs share this object.
 
     Args:
         inbox: The inbox of the session.
-        status_id: The node that will have the action's status; empty: errors only end the session.
+        status_id: The id of the node with the action's status; empty: there is none, and an error ends the session.
     """
 
     def __init__(self, inbox: Inbox, status_id: str = "") -> None:
@@ -32,11 +32,11 @@ class Outcome:
         if status_id:
             inbox.expect(status_id)
             inbox.begin(status_id)
-            inbox.finish(status_id)  # a status is small, so reading need not pause for it
+            inbox.finish(status_id)  # a status is small, so it is read without a pause for back-pressure
             self._cursor = Cursor(inbox.arrivals, status_id)
 
     def fail(self, error: CallFailed) -> None:
-        """End the action for its readers, who are woken; the first error counts."""
+        """Fail the action for its readers, and wake them; only the first error counts."""
         if self._error is None:
             self._error = error
             self._inbox.wake_all()
@@ -48,7 +48,7 @@ class Outcome:
             raise made from self._error.__cause__
 
     async def settled(self) -> None:
-        """Wait for the status of the action, if the server sends one.
+        """Wait for the status of the action, if it has a node for that.
 
         Raises:
             CallFailed: The action failed, or the session failed before it sent the status.

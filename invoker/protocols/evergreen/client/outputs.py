@@ -1,7 +1,7 @@
-"""`OutputNode` is what an action puts out under one name: read once, in one of several ways, or used as an input.
+"""`OutputNode`: one output of an action. It can be read once, in one of several ways, and used as an input.
 
-A reader that goes away releases the unread rest: an iterator that is dropped, and an output without reader or
-reference. So an action whose answer only feeds the next one takes no memory here.
+When an iterator or an unread output is garbage-collected, its unread rest is released. So the answer of an action that
+is only an input of the next action takes no memory.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from invoker.protocols.evergreen.wire import is_marker
 class OutputNode(Node):
     """A node that an action of the server produces; iterate it for its pieces as they come.
 
-    A piece is ``str`` for a text leaf and ``bytes`` for a leaf that has no codec, as they come; leaves of other types
-    are decoded when they are whole. An output can be read once.
+    The pieces of a text leaf are ``str``, those of a leaf without a codec ``bytes``, as they come; a leaf of any other
+    type is decoded when it is complete. An output can be read once.
 
     Attributes:
         name: The name of the output.
@@ -48,15 +48,15 @@ class OutputNode(Node):
         return Pieces(self._begin())
 
     def messages(self) -> Messages:
-        """Iterate the leaves, each when it is whole, with media type and headers; markers such as EndOfTurn too."""
+        """Iterate over the complete leaves, with media type and headers; markers such as EndOfTurn are included."""
         return Messages(self._begin())
 
     async def text(self) -> str:
-        """All text of the output, put together; JSON and similar types as they are written.
+        """All text of the output, joined; JSON and similar types are returned as text.
 
         Raises:
             CallFailed: The action, or the session, failed; or the text cannot be decoded.
-            ValueError: A leaf is no text.
+            ValueError: A leaf is not text.
         """
         return "".join([self._text(leaf) async for leaf in Leaves(self._begin()) if not is_marker(leaf.media_type)])
 
@@ -72,7 +72,7 @@ class OutputNode(Node):
         """The only decoded leaf.
 
         Raises:
-            CallFailed: As for `items`.
+            CallFailed: The action, or the session, failed; or the leaf does not fit its media type.
             ValueError: There is no leaf, or more than one.
         """
         items = await self.items()
@@ -109,7 +109,7 @@ class OutputNode(Node):
 
 
 class Messages(AsyncIterator[Message[Any]]):
-    """The whole leaves of an output, decoded; a leaf that is a reference has a `Ref` as its payload."""
+    """Iterates over the complete leaves of an output, decoded; for a reference the payload is a `Ref`."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -126,7 +126,7 @@ class Messages(AsyncIterator[Message[Any]]):
 
 
 class Pieces(AsyncIterator[Any]):
-    """The pieces of an output, as soon as its media type allows. No piece is empty, and markers are left out."""
+    """Iterates over the pieces of an output, as early as the media type allows; never empty, and without markers."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -176,5 +176,5 @@ class Pieces(AsyncIterator[Any]):
 
 
 def text_decoder(media_type: str) -> codecs.IncrementalDecoder:
-    """A decoder for text whose pieces may end anywhere, also within a character."""
+    """An incremental decoder for text, whose pieces may end within a character."""
     return codecs.getincrementaldecoder(charset_of(media_type))()

@@ -1,4 +1,4 @@
-"""`Reading`: one pass over an output, its parts and its whole leaves, until its end or until its reader stops."""
+"""`Reading`: reads one output, by parts or by complete leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from invoker.protocols.evergreen.client.outcome import Outcome
 
 
 class Leaf:
-    """A whole leaf, before it is decoded."""
+    """A complete leaf, before it is decoded."""
 
     __slots__ = ("content", "metadata")
 
@@ -33,7 +33,7 @@ class Leaf:
 
 
 class Reading:
-    """One reading of an output, to its end or until its reader stops."""
+    """Reads one output, up to its end or until `stop` is called."""
 
     def __init__(self, root: str, name: str, inbox: Inbox, outcome: Outcome, registry: Registry) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Reading:
         self._loop = asyncio.get_running_loop()
 
     async def part(self) -> Part | None:
-        """Wait for the next part; None at the end of an action that did not fail.
+        """Wait for the next part; None after the last one, if the action did not fail.
 
         Raises:
             CallFailed: The action, the session or the server failed, or the caller cancelled.
@@ -67,7 +67,7 @@ class Reading:
                     raise self._inbox.incomplete(self.name, self._cursor.waits_for)  # noqa: TRY301 - as all errors of reading
                 await self._inbox.arrival(self._cursor.waits_for)
         except asyncio.CancelledError:
-            raise  # no piece is lost, so the caller may continue to read
+            raise  # no part is lost, so the caller may continue to read
         except BadNode as error:
             self.stop()
             raise self.failed(f"{error}") from None
@@ -76,7 +76,7 @@ class Reading:
             raise
 
     def failed(self, what: str) -> CallFailed:
-        """The error for something invalid that the server sent."""
+        """The error for invalid content from the server, which ``what`` describes."""
         return CallFailed(Status.INTERNAL, f"{self._inbox.target} sent in output {self.name!r} {what}")
 
     def stop(self) -> None:
@@ -92,7 +92,7 @@ class Reading:
 
 
 class Leaves(AsyncIterator[Leaf]):
-    """Iterates over the leaves in their order, each when it is whole."""
+    """Iterates over the leaves in order, each when it is complete."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -111,10 +111,10 @@ class Leaves(AsyncIterator[Leaf]):
 
 
 def content_of(reading: Reading, metadata: pb.ChunkMetadata, parts: list[bytes | Reference]) -> bytes | Ref:
-    """The content of a whole leaf.
+    """The content of a complete leaf.
 
     Raises:
-        CallFailed: The leaf has a reference and another part, which cannot be joined.
+        CallFailed: The leaf has a reference and other parts, which cannot be joined.
     """
     references = [part for part in parts if isinstance(part, Reference)]
     if not references:

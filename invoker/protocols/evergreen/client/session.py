@@ -1,4 +1,4 @@
-"""`EvergreenSession` talks to any Evergreen server: actions over nodes, within one session.
+"""`EvergreenSession`: one session with an Evergreen server, in which the client requests actions on nodes.
 
 ::
 
@@ -39,7 +39,7 @@ from invoker.protocols.evergreen.client.streams import Streams
 LIST_ACTIONS = "__list_actions"
 
 OUTPUT = "response"
-"""The name of the output when none is given; a function with one output takes any (E-085)."""
+"""The default name of an output; a function with one output accepts any name (E-085)."""
 
 
 class EvergreenSession:
@@ -57,10 +57,10 @@ class EvergreenSession:
         registry: Codecs for values; None: the built-in ones.
         timeout_s: The session ends with DEADLINE_EXCEEDED after this many seconds; None: never.
         connect_timeout_s: How long to wait for a connection, and for the server's answer about extensions.
-        held_bytes: When this many bytes are unread, the session fails with RESOURCE_EXHAUSTED. Long before, at 4 MiB,
-            reading of the call pauses unless a reader waits for an item that has not come.
+        held_bytes: When this many bytes are unread, the session fails with RESOURCE_EXHAUSTED. Before that, at 4 MiB,
+            reading from the call pauses unless a reader waits for an item that has not come.
 
-    All methods belong to one event loop.
+    All methods must be called on the same event loop.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class EvergreenSession:
         return self._call.is_open and not self._inbox.ended.is_set()
 
     async def wait(self) -> None:
-        """Wait until the session is over, for whatever reason.
+        """Wait until the session has ended, with or without a failure.
 
         Raises:
             CallFailed: The session failed.
@@ -126,7 +126,7 @@ class EvergreenSession:
         """Half-close, wait for the server's status, and release everything, as the end of the block does.
 
         Raises:
-            CallFailed: The session did not end with OK, and no other method has raised that yet.
+            CallFailed: The session did not end with OK, and no other method has raised its error yet.
         """
         try:
             if not self._inbox.is_closing:
@@ -156,24 +156,25 @@ class EvergreenSession:
         accept: Mapping[str, str] = EMPTY,
         target: str = "",
     ) -> Answer:
-        """Ask for an action; it is sent at once, and starts when it arrives.
+        """Request an action; the request is sent at once.
 
         Args:
-            action: Its name.
+            action: The name of the action.
             inputs: Values by name: ``str`` (text/plain), bytes (application/octet-stream), `Message`, `Ref`, nodes and
-                answers of this session, anything else as JSON; a list or tuple of these is a sequence of leaves, an
-                iterator of either kind is a sequence that is sent as it comes. ``[[1, 2]]`` is one leaf that is a JSON
-                list.
-            outputs: The names of the wanted outputs; none: the action runs only for its effect.
+                answers of this session; other values are sent as JSON. A list or tuple is a sequence of such values,
+                each a leaf; so ``[[1, 2]]`` is one leaf, which is a JSON list. An iterator, plain or async, is a
+                sequence whose items are sent as they come.
+            outputs: The names of the outputs to send; empty: the action runs for its side effects only.
             configs: Protobuf messages, or dicts (sent as ``google.protobuf.Struct``).
-            accept: Media types that an output may have, by its name, best first (extension ``accept``).
-            target: The target that should run the action, if the server has several.
+            accept: By the name of an output, the media types that it may have, the preferred one first (extension
+                ``accept``).
+            target: The id of the target that should run the action, if the server has several.
 
         Raises:
-            TypeError: A value that cannot be an input.
-            ValueError: A node of another session, or an option without its extension.
-            InvokerError: A value that cannot be encoded.
-            CallFailed: The session is over.
+            TypeError: A value cannot be an input.
+            ValueError: A node belongs to another session, or the extension for an option is missing.
+            InvokerError: A value cannot be encoded.
+            CallFailed: The session has ended.
         """
         self._check()
         if not isinstance(inputs, Mapping):
@@ -189,7 +190,7 @@ class EvergreenSession:
         return self._begin(message, nodes, names, draft)
 
     def put(self, value: object) -> Node:
-        """Send a node of its own, for later actions to use; values and errors are as for `act`."""
+        """Send a node that later actions can use; the kinds of values and the errors are those of `act`."""
         self._check()
         draft = Draft(self, self._registry)
         node = draft.node(value)
@@ -198,16 +199,16 @@ class EvergreenSession:
         return node
 
     def node(self, media_type: str = "text/plain", headers: Mapping[str, str] = EMPTY) -> LeafNode:
-        """A leaf that is written piece by piece.
+        """Make a leaf, which is written piece by piece.
 
         Args:
-            media_type: The media type of the whole.
-            headers: role, original-file-name, capture-time, experimental.
+            media_type: The media type of the whole leaf.
+            headers: Any of role, original-file-name, capture-time, experimental.
         """
         return LeafNode(self, metadata_of(media_type, headers))
 
     def tree(self) -> TreeNode:
-        """An interior node, to which children are added one by one."""
+        """Make an interior node, to which children are added one by one."""
         return Draft(self, self._registry).tree()
 
     async def actions(self) -> list[dict[str, Any]]:
@@ -217,12 +218,12 @@ class EvergreenSession:
         return found
 
     def drop(self, node: Node) -> None:
-        """Let the server forget a node (extension ``drop``); it cannot be used any more."""
+        """Let the server drop a node (extension ``drop``), which can then not be used any more."""
         self._need("drop")
         self._command("DROP", "node", node.id)
 
     def set_ttl(self, node: Node, seconds: float) -> None:
-        """Let the server forget a node, and all nodes below it, after a time (extension ``ttl``)."""
+        """Let the server drop a node, and all nodes below it, after this many seconds (extension ``ttl``)."""
         self._need("ttl")
         lifetime = Duration()
         lifetime.FromNanoseconds(round(seconds * 1e9))
@@ -235,7 +236,7 @@ class EvergreenSession:
             self._call.outbox.put(frame)
 
     async def room(self) -> None:
-        """Wait until the outbox has room; called by nodes. Raises `CallFailed` when the session is over."""
+        """Wait until the outbox has room; called by nodes. Raises `CallFailed` if the session has ended."""
         if self._call.outbox.is_full:
             is_own = self._streams.is_own(asyncio.current_task())
             with contextlib.nullcontext() if is_own else self._inbox.writing():
@@ -244,7 +245,7 @@ class EvergreenSession:
 
     def _begin(self, message: pb.Action, nodes: Mapping[str, Node], names: Sequence[str], draft: Draft) -> Answer:
         ids = {name: new_id() for name in names}
-        # The list of actions cannot fail by itself: it has one output only (E-123).
+        # The listing has no status of its own: it may have one output only (E-123).
         is_told = "partial-failures" in self.extensions and STATUS_OUTPUT not in ids and message.name != LIST_ACTIONS
         outcome = Outcome(self._inbox, status_id := new_id() if is_told else "")
         message.inputs.extend(pb.NamedParameter(name=name, id=node.id) for name, node in nodes.items())
@@ -255,7 +256,7 @@ class EvergreenSession:
             name: OutputNode(self, id_, name, inbox=self._inbox, outcome=outcome, registry=self._registry)
             for name, id_ in ids.items()
         }
-        # Actions before their nodes, and parents before children, so that the server may begin early.
+        # Actions are sent before their nodes, and parents before children, so that the server can start early.
         self._call.outbox.put(pb.SessionMessage(actions=(message,)).SerializeToString())
         self.send(*draft.frames)
         self._streams.start(draft.streams, tuple(ids.values()), outcome)
@@ -272,9 +273,9 @@ class EvergreenSession:
         self._call.outbox.put(pb.SessionMessage(actions=(action,)).SerializeToString())
 
     def _input_failed(self, error: BaseException, outputs: Sequence[str], outcome: Outcome) -> None:
-        """Handle an error of an iterator.
+        """Handle an error that an iterator raised.
 
-        Its node will never end, so its action is cancelled; without an action, the session fails.
+        The node of the iterator will never end, so its action is cancelled; if that is not possible, the session fails.
         """
         failure = CallFailed(Status.CANCELLED, f"an input raised {type(error).__name__}: {error}")
         failure.__cause__ = error

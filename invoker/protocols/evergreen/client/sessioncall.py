@@ -1,6 +1,6 @@
-"""`SessionCall`.
+"""`SessionCall`: the gRPC call of a session.
 
-The gRPC call of a session: it connects, negotiates, reads into the inbox and writes from the outbox.
+It connects, negotiates extensions, reads into the inbox and writes from the outbox.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ METHOD = "/evergreen.v2.EvergreenService/StartSession"
 EXTENSIONS_KEY = "evergreen-extensions"
 
 NEGOTIATION_S = 2.0
-"""Seconds that a session waits for the list of extensions; a server that sends none has none."""
+"""Seconds for which a session waits for the server's extensions; after that the server counts as having none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +42,12 @@ class Settings:
 
 
 class SessionCall:
-    """The call of one session.
+    """The gRPC call of one session.
 
     Attributes:
         outbox: The messages to send.
         extensions: The extensions that the server accepted.
-        is_open: Whether the call was begun and not released.
+        is_open: Whether the call was begun and its resources are not released yet.
     """
 
     def __init__(self, inbox: Inbox, settings: Settings) -> None:
@@ -95,7 +95,7 @@ class SessionCall:
             if not exchange.is_connected:
                 await self._reader
             elif settings.extensions:
-                # E-014: a server only SHOULD send its headers before its first fragment, which may take long.
+                # E-014: a server need not send its headers before its first fragment, which may come late.
                 either = {self._negotiator, self._reader}
                 await asyncio.wait(either, timeout=NEGOTIATION_S, return_when=asyncio.FIRST_COMPLETED)
             if self._inbox.ended.is_set():
@@ -106,7 +106,7 @@ class SessionCall:
             raise
 
     def half_close(self) -> None:
-        """Half-close: no more actions and nodes will come."""
+        """Half-close: no more actions and nodes will be sent."""
         self.outbox.end()
 
     def cancel(self) -> None:
@@ -118,7 +118,8 @@ class SessionCall:
 
         Args:
             failure: The error for everything that waits on the session.
-            is_told: Whether the caller already has the error, so that the end of the block does not raise it again.
+            is_told: Whether the error was already raised to the caller, so that the end of the block does not raise it
+                again.
         """
         if not self._inbox.ended.is_set():
             self._inbox.is_told = is_told
@@ -140,7 +141,8 @@ class SessionCall:
         self.outbox.close()
         if self._channel is not None:
             await self._channel.close()
-        # The objects of a session refer to each other; its sockets must not stay open until the garbage collector runs.
+        # The objects of a session form cycles; without this, its sockets would stay open until the garbage collector
+        # runs.
         self._channel = self._exchange = self._reader = self._negotiator = None
 
     async def _negotiate(self, exchange: Exchange) -> None:
@@ -152,7 +154,7 @@ class SessionCall:
             while (raw := await exchange.read()) is not None:
                 self._inbox.receive(_parsed(raw))
                 if self.outbox.is_closed:
-                    continue  # the server ends the session; only reading shows how
+                    continue  # the server has ended the session; only its last messages and its status show how
                 await self._inbox.may_read()
             self._inbox.end(None)
         except BadNode as error:

@@ -1,4 +1,4 @@
-"""`Streams`: sends the iterators that were given as inputs, each in a task of its own, as their items come."""
+"""`Streams`: sends the items of iterators that are inputs, each iterator in a task of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker.protocols.evergreen.client.inbox import Inbox
 from invoker.protocols.evergreen.client.outcome import Outcome
 
 CLOSE_GRACE_S = 2.0
-"""How long iterators may take to close once the session is over."""
+"""The time in seconds that iterators may take to close after the end of the session."""
 
 
 class Streams:
@@ -22,7 +22,8 @@ class Streams:
 
     Args:
         inbox: The inbox of the session.
-        on_error: Called with the error that an iterator raised, the outputs that depend on it, and their outcome.
+        on_error: Called with the error that an iterator raised, the ids of the outputs of its action, and their
+            outcome.
     """
 
     def __init__(self, inbox: Inbox, on_error: Callable[[BaseException, Sequence[str], Outcome], None]) -> None:
@@ -31,7 +32,7 @@ class Streams:
         self._running: dict[asyncio.Task[Any], Sequence[str]] = {}
 
     def start(self, streams: Iterable[Streamed], outputs: Sequence[str], outcome: Outcome) -> None:
-        """Send the items of iterators from now on."""
+        """Start the tasks that send the items of these iterators."""
         for stream in streams:
             task = asyncio.create_task(self._feed(stream, outputs, outcome), name="invoker-evergreen-input")
             self._running[task] = outputs
@@ -42,14 +43,14 @@ class Streams:
         return task in self._running
 
     async def finish(self) -> None:
-        """Wait until all items are sent, except items that no running action wants."""
+        """Wait until all items are sent, except those of inputs whose actions have all ended."""
         ended = asyncio.ensure_future(self._inbox.ended.wait())
         try:
             while self._running and not self._inbox.ended.is_set():
                 self._inbox.grown.clear()
                 for task, outputs in tuple(self._running.items()):
                     if outputs and all(map(self._inbox.arrivals.is_complete, outputs)):
-                        task.cancel()  # E-111: a function may end without reading all its inputs
+                        task.cancel()  # E-111: a function may end before it has read all its inputs
                 grown = asyncio.ensure_future(self._inbox.grown.wait())
                 await asyncio.wait({*self._running, ended, grown}, return_when=asyncio.FIRST_COMPLETED)
                 grown.cancel()
@@ -57,7 +58,7 @@ class Streams:
             ended.cancel()
 
     async def close(self) -> None:
-        """Stop all tasks, and wait for a bounded time until the iterators are closed."""
+        """Cancel all tasks, and wait for a bounded time until the iterators are closed."""
         tasks = tuple(self._running)
         for task in tasks:
             task.cancel()

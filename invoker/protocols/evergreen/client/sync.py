@@ -1,4 +1,4 @@
-"""`SyncEvergreenSession`: sessions for code without an event loop; one runs in a thread of its own."""
+"""`SyncEvergreenSession`: sessions for code without an event loop, which run a loop in a thread of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Part(SyncPart[T]):
 
     @property
     def node(self) -> T:
-        """The node on the loop."""
+        """The wrapped node, which belongs to the event loop."""
         return self._source
 
     def _taken(self, argument: object) -> object:
@@ -30,7 +30,7 @@ class _Part(SyncPart[T]):
 
 
 class SyncOutput(_Part[OutputNode]):
-    """One output, as `OutputNode`: iterate it for its pieces as they come; it can be read once."""
+    """One output, like `OutputNode`: iterate it for its pieces as they come; it can be read once."""
 
     text = blocking(OutputNode.text)
     items = blocking(OutputNode.items)
@@ -41,7 +41,7 @@ class SyncOutput(_Part[OutputNode]):
 
 
 class SyncAnswer(SyncPart[Answer]):
-    """The outputs of an action, as `Answer`: one output is read directly, several as ``answer["name"]``."""
+    """The outputs of an action, like `Answer`: its methods read the only output, ``answer["name"]`` one of several."""
 
     def __init__(self, portal: Portal, answer: Answer) -> None:
         super().__init__(portal, answer)
@@ -67,23 +67,23 @@ class SyncAnswer(SyncPart[Answer]):
 
 
 class SyncLeafNode(_Part[LeafNode]):
-    """A leaf that is sent as it is written."""
+    """A leaf that is sent piece by piece, as it is written."""
 
     write = blocking(LeafNode.write)
     end = blocking(LeafNode.end)
 
 
 class SyncTreeNode(_Part[TreeNode]):
-    """An interior node to which children are added one by one."""
+    """An interior node; children are added one by one."""
 
     add = blocking(TreeNode.add)
     end = blocking(TreeNode.end)
 
 
 class SyncEvergreenSession(SyncClient[EvergreenSession]):
-    """One session with one server, from ``with`` to the end of the block; the arguments of `EvergreenSession`.
+    """One session with one server, within a ``with`` block; the arguments are those of `EvergreenSession`.
 
-    It may be used by several threads at once. Iterators among the inputs may block: each is iterated in a daemon thread
+    Several threads may use it at once. Iterators among the inputs may block, since each is iterated in a daemon thread
     of its own.
     """
 
@@ -122,7 +122,7 @@ class SyncEvergreenSession(SyncClient[EvergreenSession]):
 
 
 def _plain(value: object) -> object:
-    """Convert a value for the session on the loop: to its nodes, and to iterators that do not block the loop."""
+    """Convert a value for the async session: unwrap nodes, and wrap iterators so that they do not block the loop."""
     if isinstance(value, SyncAnswer):
         value = value.output
     if isinstance(value, SyncOutput | SyncLeafNode | SyncTreeNode):

@@ -1,6 +1,6 @@
-"""`Talk`: a conversation over one action: each turn's input is the whole conversation so far and the new message.
+"""`Talk`: a conversation with one action; the input of each turn is the conversation so far and the new message.
 
-Nothing travels twice: of earlier turns only the ids of their nodes are sent.
+Nothing is sent twice: of earlier turns only the ids of their nodes are sent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Talk:
     """The turns of a conversation.
 
     Args:
-        session: The session of all turns.
-        action: Its name.
+        session: The session in which all turns are requested.
+        action: The name of the action.
         input_: The name of the input that takes the conversation.
-        output: The name of the output that gives the answer.
+        output: The name of the output that is the answer.
         config: The configuration that is sent with each turn.
         system: The system message, sent before the first turn.
     """
@@ -52,10 +52,10 @@ class Talk:
         self._said.append(self._session.put(message))
 
     def say(self, text: str) -> Answer:
-        """Ask for the next answer.
+        """Request the answer to the next message.
 
         Raises:
-            CallFailed: The session is over.
+            CallFailed: The session has ended.
         """
         asked = self._session.put(Message(text, {"role": "user"}, TEXT))
         prompt = [*self._said, asked]
@@ -64,11 +64,11 @@ class Talk:
         return answer
 
     def forget(self, answer: Answer) -> None:
-        """Remove the last turn from the conversation, because it was cancelled or has failed."""
+        """Remove the last turn from the conversation after it was cancelled or failed."""
         if self._said[-1:] == [answer.output]:
             del self._said[-2:]
 
     @property
     def nodes(self) -> Iterable[Node]:
-        """The messages so far, in order."""
+        """The nodes of all messages so far, in order."""
         return tuple(self._said)

@@ -1,6 +1,6 @@
-"""`Terminal`: a conversation held line by line on stdin and stdout.
+"""`Terminal`: a conversation on stdin and stdout, line by line.
 
-Ctrl-C cancels an answer, or ends the conversation.
+Ctrl-C cancels the current answer, or ends the conversation.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PROMPT = "> "
 
 
 class Terminal:
-    """The conversation at the terminal.
+    """Runs a conversation at the terminal.
 
     Attributes:
         has_failed: Whether an answer has failed.
-        is_interrupted: Whether Ctrl-C ended it.
+        is_interrupted: Whether Ctrl-C ended the conversation.
     """
 
     def __init__(self, session: EvergreenSession, talk: Talk) -> None:
@@ -40,13 +40,13 @@ class Terminal:
         self._stop = asyncio.Event()
 
     async def hold(self, typed: AsyncIterator[str]) -> None:
-        """Answer line by line until there are no more lines."""
+        """Print the answer to each line, until there are no more lines."""
         while not self.is_interrupted:
             _show_prompt()
             line = await self._either(anext(typed, None))
             if line is None or line.strip() == "/quit":
                 if sys.stdin is not None and sys.stdin.isatty() and line is None:
-                    print()  # after Ctrl-D the cursor is still in the line of the prompt
+                    print()  # after Ctrl-D the cursor is still on the line of the prompt
                 return
             if line.strip():
                 await self._turn(line)
@@ -89,10 +89,10 @@ class Terminal:
             self._answer = None
 
     async def _either(self, line: Coroutine[Any, Any, str | None]) -> str | None:
-        """The next line; None when the conversation is interrupted before it comes.
+        """Wait for the next line; None if the conversation is interrupted before.
 
         Raises:
-            CallFailed: The session ends before it comes.
+            CallFailed: The session ends before the line comes.
         """
         coming, ended = asyncio.ensure_future(line), asyncio.ensure_future(self._session.wait())
         stop = asyncio.ensure_future(self._stop.wait())
@@ -123,7 +123,7 @@ def _show_prompt() -> None:
 
 
 def _show(piece: object) -> None:
-    """Print a piece at once; binary data is only described, since it may upset the terminal."""
+    """Print a piece at once; of binary data, which may upset the terminal, only the size is printed."""
     if isinstance(piece, bytes):
         print(f"({len(piece)} bytes that are not text)", file=sys.stderr, flush=True)
         return

@@ -1,3 +1,3 @@
-"""How Evergreen and action-engine are attached to the transports."""
+"""Attaches Evergreen to the gRPC transport, and action-engine to the HTTP transport."""
 
 __all__: list[str] = []

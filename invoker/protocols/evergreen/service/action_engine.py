@@ -27,7 +27,7 @@ _NORMAL, _PROTOCOL_ERROR, _INTERNAL = 1000, 1002, 1011
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionEngineServiceSettings(ActionServiceSettings):
-    """Settings that only action-engine has: where its clients connect."""
+    """The settings of action-engine: the shared ones, and the path at which clients connect."""
 
     socket_path: str = setting(
         "/", "INVOKER_SOCKET_PATH", parse.path, "Path on the HTTP port at which action-engine clients connect.",
@@ -45,7 +45,7 @@ class ActionEngineService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - as `Service`
-        """Whether the service is served; it needs the HTTP transport."""
+        """Whether the service is served; without the HTTP transport, choosing it is an error."""
         if is_chosen and not has_http:
             raise ConfigError(
                 "INVOKER_PROTOCOLS has action-engine without http; action-engine is served on the HTTP port"
@@ -53,7 +53,7 @@ class ActionEngineService(Service):
         return is_chosen
 
     async def start(self) -> None:
-        """Make the handler, which reads the functions as actions."""
+        """Make the handler from the functions and the settings."""
         from invoker.protocols.evergreen.action_engine.settings import ActionEngineSettings
         from invoker.transports.http.app import SocketSettings
 
@@ -64,7 +64,7 @@ class ActionEngineService(Service):
         self._handler = ActionEngineHandler(self.around.driver, settings, sockets, sessions=known.sessions)
 
     def socket_handler(self, path: str) -> SocketHandler | None:
-        """The handler of connections, at the path of the setting only."""
+        """The handler of connections, if this is the path in the settings."""
         return self._handler if path == self.around.config.of(ActionEngineServiceSettings).socket_path else None
 
 
@@ -73,14 +73,14 @@ class ActionEngineHandler:
 
     Args:
         driver: Runs the sessions.
-        known: The names of actions, and the limits of sessions.
-        settings: Limits of the connections.
-        sessions: How many may run at once; one more is refused with 503.
+        known: The settings of sessions: names of actions and limits.
+        settings: The limits of a connection.
+        sessions: How many sessions may run at once; further ones are refused with 503.
 
     Attributes:
-        settings: Limits of the connections.
-        sessions: How many sessions there may be.
-        running: How many sessions run right now.
+        settings: The limits of a connection.
+        sessions: How many sessions may run at once.
+        running: How many sessions are running.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ActionEngineHandler:
         self._table = Table((function.spec for function in catalog), known, tells=bool(catalog.told))
 
     def meet(self, head: RequestHead) -> Conversation | Response:
-        """Accept a peer, if there is room."""
+        """Accept a peer, unless too many sessions run."""
         from invoker.core.http import Response
         from invoker.protocols.evergreen.action_engine.session import ActionEngineSession
 
@@ -122,7 +122,7 @@ class _Conversation:
         self._session = session
 
     def begin(self, wire: SocketWire) -> SessionReactor:
-        """Run the session on the connection, which is open now."""
+        """Start the session; the connection was just opened."""
         from invoker.execution.loop.sessions import SessionReactor
 
         known = self._handler.known
@@ -135,7 +135,7 @@ class _Conversation:
             window=known.window,
             fetch=_fetch,
         )
-        reactor.is_counted = True  # the session keeps none of the messages that it has fed
+        reactor.is_counted = True  # the session does not keep messages that it has fed
         return reactor
 
     def farewell(self, error: InvocationError | None) -> Farewell:
@@ -148,12 +148,12 @@ class _Conversation:
         return Farewell(code, self._session.farewell(error), str(error))
 
     def over(self) -> None:
-        """Count the session as ended, so that another one may begin."""
+        """Count one session less, so that another one may begin."""
         self._handler.running -= 1
 
 
 def _metadata(head: RequestHead) -> dict[str, str]:
-    """The headers of the handshake that functions see; the values of a repeated header are joined."""
+    """The headers of the handshake for functions; the values of a repeated header are joined."""
     found: dict[str, str] = {}
     for name, value in head.headers:
         if name not in ("connection", "upgrade", "host") and not name.startswith("sec-websocket-"):

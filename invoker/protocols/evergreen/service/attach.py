@@ -1,4 +1,4 @@
-"""`EvergreenService`: attaches Evergreen's sessions to the gRPC transport, as the settings say."""
+"""`EvergreenService`: attaches Evergreen's sessions to the gRPC transport."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class EvergreenService(Service):
-    """Evergreen's sessions, and the fetcher that reads their references."""
+    """Serves Evergreen sessions, and owns the fetcher that resolves their references."""
 
     name = "evergreen"
     on_grpc = True
@@ -46,7 +46,7 @@ class EvergreenService(Service):
     def add_functions(
         cls, config: Config, found: tuple[Prepared, ...]
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
-        """Add the functions that actions name, on either wire (E-071)."""
+        """Add the functions that the settings of Evergreen or action-engine name for actions (E-071)."""
         from invoker.author.prepare import with_actions
 
         return with_actions(
@@ -60,7 +60,7 @@ class EvergreenService(Service):
         """The method that starts sessions.
 
         Raises:
-            ConfigError: An alias belongs to no parameter, or the policy of references is invalid.
+            ConfigError: No function has a parameter for an alias, or the policy of references is invalid.
         """
         from invoker.protocols.evergreen.service.sessions import evergreen_method
         from invoker.protocols.evergreen.settings import EvergreenSettings
@@ -76,22 +76,22 @@ class EvergreenService(Service):
             nodes=known.session_nodes,
         )
         if known.ref_roots or known.ref_http != "off":
-            self._made_fetcher()  # a wrong setting of the fetcher stops the start before a port opens
+            self._made_fetcher()  # makes the fetcher now, so that a wrong setting is found before a port opens
         return (evergreen_method(self.around.driver, settings, fetch=self.fetch, sessions=known.sessions),)
 
-    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - a fetch is given up at once
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - fetches are cancelled at once
         """Stop the running fetches."""
         if self._fetcher is not None:
             await self._fetcher.close()
 
     def sample(self, spec: FunctionSpec, address: str, *, is_one: bool) -> str:  # noqa: ARG002 - it is named anyway
-        """A command that starts a conversation, if the function is for one."""
+        """A command that starts a conversation, if the function can hold one."""
         from invoker.telemetry.samples import chat_command
 
         return chat_command(spec, address)
 
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
-        """Get the content of a session's reference; see `invoker.fetch.fetcher`."""
+        """Fetch the content of a reference; see `invoker.fetch.fetcher`."""
         await self._made_fetcher().fetch(uri, most, deliver)
 
     def _check_inputs(self) -> None:
@@ -109,7 +109,8 @@ class EvergreenService(Service):
 
     def _made_fetcher(self) -> Fetcher:
         if self._fetcher is None:
-            from invoker.fetch.fetcher import Fetcher, FetchPolicy  # most processes never fetch a reference
+            # imported late, since most processes never fetch a reference
+            from invoker.fetch.fetcher import Fetcher, FetchPolicy
 
             roots = tuple(Path(one) for one in self._settings.ref_roots)
             self._fetcher = Fetcher(FetchPolicy(roots, self._settings.ref_http))

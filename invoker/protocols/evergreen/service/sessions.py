@@ -1,4 +1,4 @@
-"""Evergreen sessions for the gRPC transports: makes and counts them, and words their endings as Evergreen does."""
+"""Makes and counts Evergreen sessions for the gRPC transports, and translates the errors that end them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from invoker.transports.grpc.methods import CallWire, OnClose, SessionMethod
 
 log = logging.getLogger(__name__)
 
-_SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]  # reflection finds it there, too
+# reflection finds this method by the service's name, too
+_SERVICE = evergreen_service_pb2.DESCRIPTOR.services_by_name["EvergreenService"]
 
 
 def evergreen_method(
@@ -36,13 +37,14 @@ class Evergreen:
     """Begins sessions, and refuses further ones when too many run.
 
     Args:
-        driver: Runs their actions.
-        settings: Settings and limits of each.
-        fetch: Gets what references refer to.
-        sessions: How many may run at once; one more is refused.
+        driver: Runs the actions of the sessions.
+        settings: The settings and limits of a session.
+        fetch: Fetches the content of references.
+        sessions: How many sessions may run at once; further ones are refused.
 
     Attributes:
-        running: How many sessions run right now; a session that is over counts until its peer has taken all messages.
+        running: How many sessions are running; one that has ended still counts until its peer has received all
+            messages.
     """
 
     def __init__(self, driver: Driver, settings: EvergreenSettings, *, fetch: Fetching, sessions: int = 1000) -> None:
@@ -55,7 +57,7 @@ class Evergreen:
         self._table = Table((function.spec for function in catalog), settings, tells=bool(catalog.told))
 
     def begin(self, wire: CallWire, metadata: Headers, on_close: OnClose, deadline: float | None) -> Listener:
-        """Begin one session, or refuse it at once while the process drains (ET-93), or when too many run."""
+        """Begin a session; refuse it if the process drains (ET-93) or too many run."""
         refusal = self._refusal()
         if refusal is not None:
             log.info("a session was refused", extra={"status": refusal.status.name, "detail": str(refusal)})
@@ -87,7 +89,7 @@ class Evergreen:
 
 
 def _closing(on_close: OnClose) -> OnClose:
-    """Wrap ``on_close`` so that it gets the error in Evergreen's form."""
+    """Wrap ``on_close`` so that it is called with Evergreen's form of the error."""
 
     def close(told: Close) -> None:
         error = told.error
@@ -105,4 +107,4 @@ class _Refused:
         return True
 
     def gone(self) -> None:
-        """Do nothing, because the end has been reported already."""
+        """Do nothing, because the end was reported already."""

@@ -1,7 +1,7 @@
 """``python -m invoker chat HOST:PORT``: a conversation in the terminal with an action of any Evergreen server.
 
-Exit codes: 0 the conversation ended normally, 1 an answer or the session failed, 2 an argument is wrong, 3 no
-connection, 130 Ctrl-C, 141 the reader of the output has gone.
+Exit codes: 0: the conversation ended normally. 1: an answer or the session failed. 2: an argument is wrong. 3: there is
+no connection. 130: Ctrl-C was pressed. 141: stdout is a pipe whose reader closed it.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ async def _chat(plan: _Plan) -> int:
 
 
 async def _names(session: EvergreenSession, plan: _Plan) -> tuple[str, str, str]:
-    """The names of action, input and output: as given, otherwise as the server lists them, otherwise the usual ones."""
+    """The names of the action, its input and its output: from the arguments, the server's list, or defaults."""
     from invoker.connect.failure import UsageError
 
     if plan.action and plan.input and plan.output:
