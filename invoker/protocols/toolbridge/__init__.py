@@ -1,6 +1,6 @@
-"""The tool bridge: sessions, tools, variables and agents for a host program. Pure: frames in, steps out.
+"""The tool bridge: sessions, tools, variables and agents for a host program.
 
-Authors import its options from here; they are loaded on first use.
+Authors import the options of `@function` from here; they are loaded on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""CreateReActAgent and ExecuteAgent: agents that reason and act with the tools of a host session (T-133 to T-149).
+"""CreateReActAgent and ExecuteAgent: agents that use the tools of a host session (T-133 to T-149).
 
-Theory. An agent belongs to one process: it is kept in `HostSessions`, in ``HostSession.agents``, and is dropped with
-its session. These sessions check requests, and translate the reports of a run into chunks. `Agents` runs agents, on the
-loop; a run continues only while its next report is awaited, so it ends with the conversation.
+Theory. An agent belongs to one process: it is kept in ``HostSession.agents``, and is dropped with its host session. The
+two classes here check requests, and translate the reports of a run into chunks. `Agents` runs agents on the event loop.
+A run continues only while its next report is awaited, so it ends with the conversation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from invoker.protocols.toolbridge.signature import AgentSignature
 from invoker.protocols.toolbridge.unary import UnarySession
 
 FINISH: Final = "finish"
-"""The tool that the model calls when it knows enough; no tool of an agent can have this name."""
+"""The name of the tool that the model calls to finish; no tool of an agent can have this name."""
 
 _ITERS: Final = 5
 _MOST_ITERS: Final = 100
@@ -52,7 +52,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """The tool's result, a serialised ``Any``, and how many milliseconds it took."""
+    """The result of the tool, a serialised ``Any``, and the time that the tool took, in milliseconds."""
 
     step: int
     payload: bytes
@@ -70,16 +70,16 @@ News: TypeAlias = Thought | Action | Observation | Result
 
 
 class Agent(msgspec.Struct, frozen=True, eq=False):
-    """An agent that CreateReActAgent has made.
+    """An agent that CreateReActAgent made.
 
     Attributes:
-        id: Its id, ``react_<session>_<8 hex>``.
-        signature: Its inputs and outputs.
-        tools: The tools as callers see them.
-        max_iters: How many steps it may take.
-        llm: Its language model.
-        wants_steps: Whether its result lists the steps.
-        runner: The runner of the service; made once for all runs.
+        id: The id, ``react_<session>_<8 hex>``.
+        signature: The inputs and outputs.
+        tools: The descriptions of the tools.
+        max_iters: How many steps a run may take.
+        llm: The language model.
+        wants_steps: Whether the result of a run lists the steps.
+        runner: The object that runs the agent; made once for all runs.
     """
 
     id: str
@@ -106,10 +106,10 @@ class Running(Operation):
 
 
 class AgentRun(Protocol):
-    """A run of an agent; it continues while the caller awaits its next report."""
+    """A run of an agent; it continues only while the caller awaits its next report."""
 
     def next(self) -> Awaitable[News]:
-        """The next report; the last one is a `Result`, or a BridgeError that is raised."""
+        """Wait for the next report; the last one is a `Result`, unless a BridgeError is raised."""
 
 
 class Agents(Protocol):
@@ -118,13 +118,13 @@ class Agents(Protocol):
     llms: Llms
 
     def is_installed(self) -> bool:
-        """Whether the extra of agents is installed; without it no agent is made."""
+        """Whether the extra ``agents`` is installed, without which no agent can be made."""
 
     async def prepare(self, agent: Agent) -> Agent:
-        """Give an agent its runner; may raise BridgeError."""
+        """Return the agent with its runner; may raise BridgeError."""
 
     def run(self, agent: Agent, running: Running, given: dict[str, Any], metadata: Headers) -> AgentRun:
-        """Begin a run; may raise BridgeError."""
+        """Start a run; may raise BridgeError."""
 
 
 class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
@@ -138,13 +138,13 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
         self._agents = agents
 
     def asked(self, request: pb.CreateReActAgentRequest) -> Sequence[Step]:
-        """Look for the session of the request in the store."""
+        """Look for the host session of the request, if necessary in the store."""
         check_id(request.session_id)
         self._request = request
         return (Ask("session", Look(space_of(request.session_id))),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Check the request, and make the agent."""
+        """Check the request and make the agent, once the host session is found."""
         request = self._request
         if key == "session":
             session = self._session = found_session(self.host_sessions, request.session_id, value)
@@ -192,7 +192,7 @@ class CreateReActAgent(UnarySession[pb.CreateReActAgentRequest]):
 
 
 class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
-    """Runs an agent, and streams its steps as they come (T-140 to T-149)."""
+    """Runs an agent, and streams its steps as they are made (T-140 to T-149)."""
 
     reads: ClassVar[type[Any]] = pb.ExecuteAgentRequest
     answers: ClassVar[type[Any]] = pb.AgentExecutionChunk
@@ -205,7 +205,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
         self._steps: list[pb.IntermediateStep] = []
 
     def asked(self, request: pb.ExecuteAgentRequest) -> Sequence[Step]:
-        """Find the agent, whose id contains the id of its session."""
+        """Find the agent, whose id contains the id of its host session."""
         self._request = request
         session_id = request.agent_id.removeprefix("react_")[: -_DIGITS - 1]
         if not session_id or not request.agent_id.startswith("react_"):
@@ -275,7 +275,7 @@ class ExecuteAgent(UnarySession[pb.ExecuteAgentRequest]):
 
 
 def _selected(host_sessions: HostSessions, session: HostSession, names: Sequence[str]) -> tuple[pb.ToolSpec, ...]:
-    """The requested tools of a session, or all of them (T-134)."""
+    """The tools of a session with these names; without names, all of them (T-134)."""
     specs = [*host_sessions.tools.specs, *(() if session.callback is None else session.callback.specs)]
     if not names:
         return tuple(one for one in specs if one.name != FINISH)
@@ -310,12 +310,12 @@ def _unknown(agent_id: str) -> BridgeError:
 
 
 def sendable(text: str) -> str:
-    """A text with its surrogates escaped, since protobuf does not take them."""
+    """A text with its surrogates escaped, since protobuf does not accept them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def plain(value: Any) -> Any:
-    """A value in the form that a ``Struct`` takes."""
+    """A value in a form that a ``Struct`` can hold."""
     if isinstance(value, dict):
         return {sendable(str(key)): plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple, set)):

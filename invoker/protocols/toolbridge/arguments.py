@@ -1,7 +1,7 @@
-"""The arguments of a tool: they are bound to parameters as in Python, decoded, converted and checked.
+"""`Arguments`: binds the arguments of a tool to parameters as Python does, and decodes, converts and checks them.
 
-All errors of a call are reported together (T-050), and nothing runs before all arguments are right (T-051). The decoded
-value is kept with the payload, so that the function's own input does not decode it again.
+All errors of a call are reported together (T-050), and the call uses up no limit before all arguments are right
+(T-051). The decoded value is kept with the payload, so that the input of the function does not decode it again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _SCALARS: Final = (str, int, float, bool, bytes)
 _MOST_TOLD: Final = 100
 
 Feed: TypeAlias = tuple[int, Message[bytes]]
-"""The index of an input, and a message for it."""
+"""The index of an input, and a message to feed to this input."""
 
 
 class Binding(NamedTuple):
     """Arguments that were checked.
 
     Attributes:
-        names: The names of the parameters that get them, for ``Open.bound``.
-        feeds: Pairs of the index of an input and a message for it; a stream may have any number of pairs.
+        names: The names of the parameters that get values, for ``Open.bound``.
+        feeds: The messages to feed, each with the index of its input; a stream may have any number.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Violation:
 
     Attributes:
         code: The kind of error; see T-037 to T-053.
-        field: The name of the argument; empty where there is none.
+        field: The name of the argument; empty if the error is about none.
         text: The text: what was met, and what was expected.
         details: Further facts by name, such as ``expected`` and ``actual``.
     """
@@ -59,12 +59,12 @@ class Violation:
     details: Mapping[str, str] | None = None
 
     def told(self) -> dict[str, str]:
-        """The violation, in the form for the JSON of ``details["violations"]``."""
+        """The violation as a dict, for the JSON of ``details["violations"]``."""
         return {"code": self.code, "field": self.field, "message": self.text, **(self.details or {})}
 
 
 def refusal(violations: Sequence[Violation]) -> BridgeError:
-    """The error that reports all violations. Its text is the first one; the others are JSON in its details (T-050)."""
+    """The error that reports all violations: the first one is its text, the others are JSON in its details (T-050)."""
     first = violations[0]
     details = {"code": first.code, "field": first.field, **(first.details or {})}
     if len(violations) > 1:
@@ -73,16 +73,16 @@ def refusal(violations: Sequence[Violation]) -> BridgeError:
 
 
 class Argument:
-    """One parameter, as callers of the tool see it.
+    """One parameter of a tool.
 
     Attributes:
-        name: The name by which callers know it.
+        name: The name that callers use.
         type: The annotation of one value.
         is_stream: Whether it takes any number of values, as a list.
         is_required: Whether it has no default.
         default: The default, if there is one.
-        allowed: All values that it may have, as text; empty: any.
-        constraints: The constraints of its annotation.
+        allowed: The values that it may have, as text; empty: any.
+        constraints: The constraints in its annotation.
     """
 
     __slots__ = (
@@ -108,17 +108,17 @@ class Argument:
         self.allowed = allowed_values(stream.type)
         self._check = self.constraints.checker()
         is_free = not self.allowed and self._check is None and stream.type in _SCALARS
-        self._exact = stream.type if is_free else None  # values of exactly this class need no conversion
+        self._exact = stream.type if is_free else None  # values of exactly this class need neither conversion nor check
         self._convert: Callable[[Any], Any] | None = None if stream.type is IGNORED else _converting(stream.type)
 
     def take(self, data: bytes, name: str, index: int, feeds: list[Feed], wrong: list[Violation]) -> None:
-        """Take one argument.
+        """Decode and check one argument.
 
         Args:
             data: A serialised ``Any``.
             name: The caller's name of the argument.
-            index: The index of the input that it is for.
-            feeds: The list to which its messages are added.
+            index: The index of its input.
+            feeds: The list to which the messages are added.
             wrong: The list to which violations are added.
         """
         if self._convert is None:
@@ -138,12 +138,12 @@ class Argument:
             return
         for number, one in enumerate(value):
             if len(wrong) >= _MOST_TOLD:
-                return  # further violations are not reported; there may be a million of them
+                return  # only the first violation is reported, since there may be a million
             made = self._made(one, f"{name}[{number}]", wrong)
             feeds.append((index, Message(known(pack(one), made, self.type), EMPTY, ANY)))
 
     def _made(self, value: Any, name: str, wrong: list[Violation]) -> Any:
-        """Convert a value for the function."""
+        """Convert a value to the type of the parameter."""
         if self.allowed and value is not None and spelled(value) not in self.allowed and not self._is_named(value):
             known = ", ".join(self.allowed)
             text = f"argument '{name}' must be one of {known}, and is {_shown(value)}"
@@ -154,7 +154,7 @@ class Argument:
         assert self._convert is not None, "`take` has asked"
         try:
             made = self._convert(value)
-        except Exception as error:  # noqa: BLE001 - classes of the author may raise anything
+        except Exception as error:  # noqa: BLE001 - a class of the author may raise any exception
             wrong.append(self._mistyped(value, name, error))
             return None
         if self._check is not None:
@@ -163,7 +163,7 @@ class Argument:
         return made
 
     def _is_named(self, value: Any) -> bool:
-        """Whether an Enum accepts the value, also by the name of a member; its converter decides."""
+        """Whether the converter of an Enum accepts the value; the value may also be the name of a member."""
         return any(is_odd(one) and (isinstance(value, list) or value in one.__members__) for one in members(self.type))
 
     def _mistyped(self, value: Any, name: str, error: Exception) -> Violation:
@@ -174,7 +174,7 @@ class Argument:
 
 
 class Arguments:
-    """All arguments that a tool may take.
+    """All arguments that a tool accepts.
 
     Args:
         spec: The spec of the function.
@@ -223,15 +223,16 @@ class Arguments:
         return Violation(fault.code, fault.name, str(fault), {"expected": python_type(missing.type)})
 
     def _in_order(self, wrong: list[Violation]) -> list[Violation]:
-        """Sort violations, since a map comes in any order, and callers should get the same error each time."""
+        """Sort violations: keyword arguments come in any order, and callers should get the same error each time."""
         order = {argument.name: number for number, argument in enumerate(self.each)}
         return sorted(wrong, key=lambda one: order.get(one.field.partition("[")[0], len(order)))
 
 
 def _converting(type_: Any) -> Callable[[Any], Any]:
-    """The converter to a type.
+    """Return the converter to a type.
 
-    An option whose type has no converter is accepted at start, and keeps its default.
+    A type without a converter is no error at the start; each value is refused, so an optional parameter keeps its
+    default.
     """
     try:
         return converting(type_)
@@ -245,7 +246,7 @@ def _converting(type_: Any) -> Callable[[Any], Any]:
 
 
 def _kind(value: Any) -> str:
-    """The type of a value, as Python writes it."""
+    """The name of a value's type in Python."""
     return "None" if value is None else type(value).__name__
 
 

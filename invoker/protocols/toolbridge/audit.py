@@ -1,8 +1,8 @@
-"""The line of the audit log about one tool call (T-167).
+"""Makes the line of the audit log for a tool call (T-167).
 
-It has the caller, the tool and the ending, but no values: the arguments appear as a hash, unless the operator asks for
-their values. Then each value whose name matches a pattern is replaced, at any depth; so are positional arguments of a
-call that was refused before their names were known. A result is never written.
+The line names the caller, the tool and the outcome. It has a hash of the arguments; their values are logged only if the
+operator asks for them. Even then each value whose name matches a pattern is replaced, at any depth, and so are the
+positional arguments of a call that was refused before their names were known. Results are never logged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALWAYS: Final = (
     *("*password*", "*passwd*", "*passphrase*", "*passcode*", "*passwort*", "*kennwort*", "*pass", "*pwd*"),
     *("*secret*", "*token*", "*key*", "*credential*", "*authorization*", "*cookie*", "*jwt*", "*otp", "*dsn"),
 )
-"""Parts of names whose values are never shown."""
+"""Values are never shown if their name contains one of these."""
 
 _WORDS: Final = frozenset(
     {
@@ -33,8 +33,8 @@ _WORDS: Final = frozenset(
         *("cvv", "cvc", "ssn", "iban", "sig", "signature", "salt", "nonce", "private", "seed", "mnemonic", "dsn"),
     }
 )
-"""Values of names with one of these words are not shown either: ``db_pass``, ``userPin2``, ``X-Auth``; but ``author``
-is."""
+"""Values are also not shown if their name has one of these as a word: ``db_pass``, ``userPin2``, ``X-Auth``, but not
+``author``."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+").findall
 
@@ -43,7 +43,7 @@ _MOST_CHARS: Final = 1000
 
 
 class Entry(NamedTuple):
-    """The data of a call until its line is written; one is made for each call, so it computes nothing."""
+    """The data for the line of a call. The line is computed later, since an entry is made for each call."""
 
     ended_s: float
     asked: Any
@@ -56,17 +56,18 @@ class Entry(NamedTuple):
 
 
 class Redaction:
-    """Which arguments are shown.
+    """Decides which arguments are shown.
 
     Args:
-        patterns: The patterns of names, as in a shell and in any case, besides the built-in ones for secrets.
+        patterns: Shell patterns of the names whose values are hidden, in addition to the built-in ones; case is
+            ignored.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._is_hidden = re.compile("|".join(translate(one.lower()) for one in (*ALWAYS, *patterns))).match
 
     def shown(self, name: str, value: Any) -> Any:
-        """A value in the form that may be shown."""
+        """A value with its hidden parts replaced."""
         if self._is_hidden(name.lower()) or any(word.lower() in _WORDS for word in _WORD(name)):
             return _REDACTED
         if isinstance(value, Mapping):
@@ -85,14 +86,14 @@ def entry_of(call: Any, *, is_repeat: bool = False) -> Entry:
 
     Args:
         call: The call.
-        is_repeat: Whether the call did not run, and has the answer of another call.
+        is_repeat: Whether the call did not run, but got the answer of another call.
     """
     outcome, took_s = outcome_of(call), call.took_s
     return Entry(time.time(), call.asked, call.tool, call.via, outcome, took_s, call.correlation_id, is_repeat)
 
 
 def line_of(entry: Entry, redaction: Redaction | None = None) -> bytes:
-    """One call as a line of JSON, with its newline."""
+    """Format an entry as a line of JSON, with a newline."""
     asked, tool = entry.asked, entry.tool
     is_ok = entry.outcome == "ok"
     told: dict[str, Any] = {
@@ -121,7 +122,7 @@ def _outcome(entry: Entry) -> str:
 
 
 def args_sha256(args: Sequence[bytes], kwargs: Mapping[str, bytes]) -> str:
-    """A hash of the arguments: the name or position, the size and the bytes of each."""
+    """A hash of all arguments, over the name or position, the size and the bytes of each."""
     made = hashlib.sha256()
     named = [(str(index), one) for index, one in enumerate(args)] + [
         (f"={name}", kwargs[name]) for name in sorted(kwargs)

@@ -1,12 +1,11 @@
-"""`BatchExecuteTools`: many tool calls by one rpc, whose results come together (T-088 to T-096).
+"""`BatchExecuteTools`: many tool calls in one rpc, with one response for all (T-088 to T-096).
 
-Theory. An item is *due* until its call begins, *running* until that ends, and has a *result* then. Items begin in their
-order, as many at once as the request says, and as many as the session may run. If the session is full, the next item
-waits for a place; if a tool runs as often as it may, its item waits for the end of another item. Neither fails for
-this, unless the time limit of the batch is reached. A result has the same position as its item. Items that never began,
-because an earlier one failed and the caller asked to stop then, have none (D24). A result that does not fit beside the
-earlier ones is an error of its item, and so is one that cannot be sent. An error of the batch itself is reported by the
-status of the rpc (D25).
+Theory. An item is *due* until its call begins, then *running* until the call ends, and then has a *result*. Items begin
+in their order; the request and the session limit how many run at once. If the session is full, the next item waits for
+a place. If the tool of an item has reached its own limit of calls, the item waits until another item ends. A wait fails
+only at the time limit of the batch. A result has the same position as its item. If the caller asks to stop after a
+failure, items that have not begun get no result (D24). A result that cannot be sent, or is too large beside the earlier
+ones, is an error of its item. An error of the batch itself is reported by the status of the rpc (D25).
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _MOST: Final = 100
 _TIMEOUT_MS: Final = 600_000
 _AT_ONCE: Final = 10
 _ITEM_BYTES: Final = 4096
-"""Bytes for the numbers of one item, and for the short form of an error."""
+"""Bytes that are reserved for the numbers of one item, and for the short form of an error."""
 _BOUND: Final = "bound/"
-"""The prefix of the keys of `Answered` when the arguments of an item have been read."""
+"""The prefix of the key of `Answered` after the arguments of an item were read."""
 
 
 class BatchExecuteTools(UnarySession[Any]):
@@ -45,7 +44,7 @@ class BatchExecuteTools(UnarySession[Any]):
     _session: HostSession
 
     def asked(self, request: Any) -> Sequence[Step]:
-        """Check the batch, and find its session."""
+        """Check the batch, and look for its host session."""
         self._request = request
         self._began_ns = self.host_sessions.now_ns()
         config, count = request.config, len(request.items)
@@ -75,7 +74,7 @@ class BatchExecuteTools(UnarySession[Any]):
         return self._go_on()
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Continue: the session is known now, or may have room for another call."""
+        """Continue after the host session was found, the arguments of an item were read, or a place may be free."""
         if key == "room":
             self._is_waiting = False
             return self._go_on()
@@ -101,7 +100,7 @@ class BatchExecuteTools(UnarySession[Any]):
         if isinstance(error, LimitReached) and error.code == "concurrency" and len(self._running) > 1:
             del self._running[number]
             self.host_sessions.end(call)
-            self._due = deque(sorted((*self._due, number)))  # until another item has ended
+            self._due = deque(sorted((*self._due, number)))  # the item waits until another one has ended
             return ()
         call.finish(error)
         if isinstance(error, ENDS_RPC):
@@ -112,7 +111,7 @@ class BatchExecuteTools(UnarySession[Any]):
     # Private helpers.
 
     def _go_on(self) -> Sequence[Step]:
-        """Begin the items that may begin; send the answer when no item is left."""
+        """Begin as many items as possible; send the response when no item is left."""
         steps = tuple(self._begin_due())
         if self._running or self._is_waiting or self.is_closed:
             return steps
@@ -173,14 +172,15 @@ class BatchExecuteTools(UnarySession[Any]):
             self._is_stopped = True
 
     def _error_of(self, number: int) -> InvocationError | None:
-        """Why an item has no result: its call has failed, or its result cannot be sent."""
+        """The error of an item: its call has failed, or its result cannot be sent."""
         return self._ended[number].error or self._unsent.get(number)
 
     def _keep(self, number: int, result: bytes) -> None:
-        """Keep a result until all have come.
+        """Keep the result of an item for the response.
 
         Raises:
-            BridgeError: The result does not fit beside the others and a short entry for each item (T-062).
+            BridgeError: The response would be too large with this result and a short entry for each missing one
+                (T-062).
         """
         size = len(result)
         if size > self._left:
@@ -197,7 +197,7 @@ class BatchExecuteTools(UnarySession[Any]):
 
     @property
     def _left(self) -> int:
-        """Bytes that remain for one more result or a long error, besides a short entry for each item."""
+        """How many bytes remain for one more result or long error, after a short entry for each item."""
         most = self.host_sessions.settings.message_bytes
         return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 

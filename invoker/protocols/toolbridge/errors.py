@@ -1,27 +1,28 @@
-"""`BridgeError`: the errors of the tool bridge, and the translation of the invoker's own errors.
+"""`BridgeError`: the errors of the tool bridge, and the translation of the engine's errors.
 
 The kinds are a closed set (T-159). A response with a field ``error`` carries the error itself, and its rpc ends with
 OK. All other rpcs end with the status of the kind and a trailer that holds the `ErrorInfo` (T-160, T-161).
 
 ========================================== =================== =====================================================
-what ended the invocation                  kind                details
+error                                      kind                details
 ========================================== =================== =====================================================
 `BridgeError`                              its own             its own
 `TimedOut`                                 TimeoutError        ``timeout_ms``
 `DeadlineExceeded`                         TimeoutError
 `LimitReached`                             ResourceExhausted   ``code``, ``scope``, ``limit``, ``retry_after_ms``
 `LimitExceeded`                            ResourceExhausted   ``code=limit``
-`VariableError`                            by its status       its own; a session that is gone is SessionExpired
+`VariableError`                            by its status       its own; of a session that has ended: SessionExpired
 `DecodeError`, `UnsupportedMediaType`      ValidationError     ``code=decode``
 `EncodeError`                              InternalError       ``code=unserializable``, ``path``
-`CallError`, `FunctionError`               InternalError       ``exception`` is the class of what the function raised
+`CallError`, `FunctionError`               InternalError       ``exception``: the class of the function's exception
 `ToolError`                                its own             its own
 `NestedError` of another tool              its own             its own
 `StatusError`                              see `_STATUSES`     ``status``
 anything else                              InternalError
 ========================================== =================== =====================================================
 
-An error that has ``details`` of its own keeps them. `ENDS_RPC` end the rpc itself, even where a response has ``error``.
+An error that has ``details`` of its own keeps them. The errors in `ENDS_RPC` end the rpc with a status, even if the
+response has a field ``error``.
 """
 
 from __future__ import annotations
@@ -57,16 +58,17 @@ from invoker.protocols.toolbridge.toolerror import ToolError
 from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
 ENDS_RPC: Final = (Cancelled, NotReady, ShuttingDown)
-"""Errors that end the rpc with a status: the caller is gone, or this process takes no calls, so a client may try
-elsewhere."""
+"""Errors that end the rpc with a status: the caller has left, or this process takes no calls, so that a client can try
+another one."""
 
 _SECOND: Final = 1_000_000_000
 _TEXT: Final = 16_384
-"""The most characters of a text in a response, since callers and authors choose the texts."""
+"""The largest number of characters of a text in a response, since callers and authors choose the texts."""
 
 _TRAILER_TEXT: Final = 256
 _TRAILER_BYTES: Final = 2048
-"""Bytes of the trailer: clients take 8 KiB of metadata, and the text of the status needs its part (R-118)."""
+"""The largest trailer in bytes: clients accept 8 KiB of metadata, of which the text of the status needs a part
+(R-118)."""
 
 
 class Kind(enum.Enum):
@@ -107,11 +109,11 @@ class BridgeError(StatusError):
         kind: The kind of error.
         text: What was met, what was expected.
         details: Further facts by name; values become text. ``code`` distinguishes errors of one kind, ``field`` names
-            the place.
+            the argument or field.
 
     Attributes:
-        status: The status of an rpc that fails with it; the status of the kind, unless another one is set.
-        stacktrace: The traceback, for a caller that may see it.
+        status: The status of an rpc that fails with the error: that of the kind, unless another one is set.
+        stacktrace: The traceback, if the caller may see it.
     """
 
     def __init__(self, kind: Kind, text: str, /, **details: object) -> None:
@@ -122,25 +124,25 @@ class BridgeError(StatusError):
         self._at_ns = time.time_ns()
 
     def info(self) -> pb.ErrorInfo:
-        """The error as a message of the wire; long texts are cut."""
+        """The error as an `ErrorInfo`; long texts are cut."""
         made = self._head(_TEXT)
         made.stacktrace = _sendable(self.stacktrace, 4 * _TEXT)
         for name, value in self.details.items():
-            whole = len(value) if name == "violations" else _TEXT  # JSON, whose size was bounded before
+            whole = len(value) if name == "violations" else _TEXT  # the JSON is not cut; its size is bounded elsewhere
             made.details[_sendable(name, _TEXT)] = _sendable(value, whole)
         return made
 
     def kept(self) -> BridgeError:
-        """This error without its traceback, for an object that keeps it.
+        """Return a copy of this error without its traceback, for an object that keeps it.
 
-        The frames of the traceback refer to that object and to the request: the cycle would keep megabytes until the
+        The frames of the traceback refer to that object and to the request. Such a cycle would keep megabytes until the
         garbage collector runs.
         """
         self.__traceback__ = self.__context__ = self.__cause__ = None
         return self
 
     def trailer(self) -> bytes:
-        """The error as the trailer of an rpc, without parts that are too large for one."""
+        """The error as the trailer of an rpc, without parts that are too large."""
         made = self._head(_TRAILER_TEXT)
         for name, value in self.details.items():
             if made.ByteSize() + len(name) * 4 + min(len(value), _TRAILER_TEXT) * 4 <= _TRAILER_BYTES:
@@ -154,7 +156,7 @@ class BridgeError(StatusError):
 
 
 def close_with(error: InvocationError) -> Close:
-    """End an rpc that has no response to carry the error."""
+    """End an rpc with a status and a trailer, since no response can carry the error."""
     if isinstance(error, ENDS_RPC):
         return Close(error)
     told = translated(error).kept()
@@ -162,12 +164,12 @@ def close_with(error: InvocationError) -> Close:
 
 
 def no_request() -> StatusError:
-    """The error of an rpc that ended before its request came."""
+    """The error of an rpc whose stream of requests ended without a request."""
     return StatusError(Status.UNIMPLEMENTED, "the rpc ended without its request")
 
 
 def session_gone(session_id: str, reason: Reason) -> BridgeError:
-    """The error about a session that is gone, with the text for the store's reason (T-008, T-009)."""
+    """The error about a session that has ended, with the text for the store's reason (T-008, T-009)."""
     if reason is Reason.UNAVAILABLE:
         return unavailable(reason.value)
     code, text = _GONE.get(reason, _GONE[Reason.UNKNOWN])
@@ -175,7 +177,7 @@ def session_gone(session_id: str, reason: Reason) -> BridgeError:
 
 
 def unavailable(text: str) -> BridgeError:
-    """The error of a request that needs the store, which cannot be reached; a retry may succeed."""
+    """The error of a request that needs the store while the store cannot be reached; a retry may succeed."""
     made = BridgeError(Kind.INTERNAL, text, code="store")
     made.status = Status.UNAVAILABLE
     return made
@@ -229,7 +231,7 @@ def _reached(error: LimitReached) -> dict[str, object]:
 
 
 def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
-    """An exception of the author's code (T-065), as far as the operator's policy shows it (R-117)."""
+    """The error for an exception of the author's code (T-065); the operator's policy decides what it shows (R-117)."""
     why, cause = error.why, error.__cause__
     if cause is None or why is None or not why.raised:
         return Kind.INTERNAL, error.detail, {}
@@ -242,7 +244,7 @@ def _raised(error: InvocationError) -> tuple[Kind, str, dict[str, object]]:
 
 
 def _sendable(text: str, most: int = _TEXT) -> str:
-    """A text that protobuf accepts: lone surrogates are escaped, and a long text is cut."""
+    """Make a text that protobuf accepts: lone surrogates are escaped, and a long text is cut."""
     if len(text) > most:
         text = f"{text[: most - 1]}…"
     try:

@@ -1,12 +1,12 @@
-"""`ExecuteTool`: one tool call, whose result comes whole (T-064 to T-075).
+"""`ExecuteTool`: one tool call with one response (T-064 to T-075).
 
-Theory. A call whose session this process knows opens its invocation at once, so it runs in the thread that has its
-frame. Three kinds of calls ask the store first, and continue on the loop if they came in a thread of their own:
+Theory. If this process knows the session, a call opens its invocation at once, in the thread that has received its
+frame. Three kinds of calls first need an answer from elsewhere, and continue on the event loop:
 
-* the session is unknown here, so another process may have made it, or it may be gone;
-* the session detects duplicates by request ids, and this id is new: then all callers that send it share the call,
-  and ends with the last of them (T-075);
-* no tool of this process has this name, and the session has a host: then the host is called, by an rpc of ours (T-171).
+* the session is unknown here, so the store is asked: another process may have made the session, or it has ended; * the
+session detects duplicates by request ids, and this id is new: all callers that send it share the call, which ends with
+the last of them (T-075); * no tool of this process has this name, and the session has a host: the host's tool is called
+by an rpc (T-171).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ExecuteTool:
         self._metadata = metadata
         self._asked: Asked | None = None
         self._call: ToolCall | None = None
-        self._again: ToolCall | None = None  # the watcher of this rpc, if another rpc's call answers it
+        self._again: ToolCall | None = None  # stands for this rpc, if the call of another rpc answers it
         self._session: HostSession | None = None
         self._size = 0
         self._is_asked = self._is_closed = False
@@ -95,13 +95,13 @@ class ExecuteTool:
                     return (Ask("session", Look(space_of(session.id))),)
                 return self._stored(entry.response)
             if self._is_of_host(session, asked):
-                return (Ask("session", Look(space_of(session.id))),)  # the call continues on the loop
+                return (Ask("session", Look(space_of(session.id))),)  # the call continues on the event loop
         except BridgeError as error:
             return self._refuse(error)
         return self._found(session, asked)
 
     def half_close(self) -> Sequence[CallStep]:
-        """Note that the caller sends no more; without a request the rpc is refused."""
+        """Translate the half-close of the caller; an rpc without a request is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -139,7 +139,7 @@ class ExecuteTool:
             return self._refuse(error)
 
     def _found(self, session: HostSession, asked: Asked) -> Sequence[CallStep]:
-        """Begin the call, once its arguments are read."""
+        """Begin the call; large arguments are first read in another thread."""
         call = self._call = ToolCall(self._host_sessions, asked, "execute")
         if self._is_of_host(session, asked):
             return self._forward(session, call)
@@ -147,7 +147,7 @@ class ExecuteTool:
         if aside is None:
             return self._run(session, asked, call)
         self._session = session
-        return (aside,)  # type: ignore[return-value]  # it is due on a loop only, where sessions may await
+        return (aside,)  # type: ignore[return-value]  # only made on an event loop, where sessions may await
 
     def _run(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
         if asked.request_id and session.caches:
@@ -155,11 +155,11 @@ class ExecuteTool:
         steps = call.begin(session)
         if not steps:
             return self._answer(call)
-        self._asked = call.asked  # for observers, without large arguments, which the function has
+        self._asked = call.asked  # for observers; large arguments are dropped, since the function has them
         return steps
 
     def _is_of_host(self, session: HostSession, asked: Asked) -> bool:
-        """Whether the tool does not belong to this process, and the session has a host that may have it (T-171)."""
+        """Whether this process does not have the tool, and the session has a host that may have it (T-171)."""
         return self._host_sessions.tools.find(asked.tool_id) is None and bool(session.request.callback_address)
 
     def _forward(self, session: HostSession, call: ToolCall) -> Sequence[CallStep]:
@@ -169,10 +169,10 @@ class ExecuteTool:
             call.finish(error)
             return self._answer(call)
         forward = Await("host", partial(session.scope.forward, call, within_s))
-        return (forward,)  # type: ignore[return-value]  # as in `_found`: the store was asked before
+        return (forward,)  # type: ignore[return-value]  # as in `_found`
 
     def _returned(self, value: Any) -> Sequence[CallStep]:
-        """Finish the call with the result or the error of the host's tool."""
+        """Finish the call with the result, or the error, of the host's tool."""
         call = self._call
         assert call is not None
         error = value if isinstance(value, InvocationError) else None
@@ -186,15 +186,12 @@ class ExecuteTool:
         return self._answer(call)
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
-        """Run the call for all callers that send its request id, or wait for the call that already runs.
-
-        On the loop.
-        """
+        """Run the call for all callers that send its request id, or wait for one that already runs; on the event loop."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
         if entry is None:
-            # the invocation of an earlier call of this id may still be ending, in this session or in an earlier one
+            # the invocation of an earlier call with this id may still be ending, perhaps of an earlier session
             call.key = f"{space_of(session.id)}#{next(_NUMBERS)}"
             with host_sessions.lock:
                 results_of(host_sessions, session).begin(asked, call)
@@ -214,13 +211,13 @@ class ExecuteTool:
         return self._answer(call)
 
     def _stored(self, response: bytes) -> Sequence[CallStep]:
-        """Answer from an earlier result."""
+        """Answer with the stored response of an earlier call."""
         assert self._asked is not None
         self._repeat(self._asked).repeated(None)
         return self._reply(response)
 
     def _repeat(self, asked: Asked) -> ToolCall:
-        """Note that this rpc gets the answer of a call that another rpc began; observers are still notified (T-167)."""
+        """Let this rpc get the answer of a call that another rpc began; observers are notified of both (T-167)."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             host_sessions.hits += 1
@@ -233,7 +230,7 @@ class ExecuteTool:
         return (Send(response), Close())
 
     def _close(self) -> None:
-        """Drop the call, since its rpc may be kept a little longer, and its result may be large."""
+        """Drop the call, whose result may be large, since the rpc may be kept a little longer."""
         self._is_closed = True
         self._call = self._asked = self._again = self._session = None
 

@@ -1,4 +1,4 @@
-"""`HealthCheck`: whether the bridge serves, and what it depends on (T-150 to T-153)."""
+"""`HealthCheck`: reports whether the bridge takes calls, and the state of its dependencies (T-150 to T-153)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker.protocols.toolbridge.host_sessions import HostSessions
 from invoker.protocols.toolbridge.unary import UnarySession
 
 Dependencies: TypeAlias = Callable[[], Mapping[str, bool | None]]
-"""The dependencies of the bridge by name, and whether each works; None: it was not tried yet."""
+"""The dependencies of the bridge by name, and whether each works; None: that is not known yet."""
 
 _SERVICES: Final = frozenset({"", "dspex.bridge.SnakepitBridge", "tools", "sessions", "variables", "agents"})
 _STATUS: Final = {
@@ -31,8 +31,8 @@ class HealthCheck(UnarySession[pb.HealthCheckRequest]):
         host_sessions: The host sessions.
         metadata: The metadata of the rpc.
         serves: Returns whether this process takes calls.
-        dependencies: Gives the dependencies, and whether each works.
-        critical: Names of the dependencies without which the bridge is not healthy; ``callback`` stands for the
+        dependencies: Returns the dependencies, and whether each works.
+        critical: Names of the dependencies without which the bridge is not serving; ``callback`` stands for the
             addresses of all hosts.
     """
 

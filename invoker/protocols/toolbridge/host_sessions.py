@@ -1,19 +1,20 @@
-"""`HostSessions`: the host sessions that this process knows, and the calls in each; pure, for any thread.
+"""`HostSessions`: the host sessions that this process knows, and the calls in each; for any thread, without I/O.
 
-Theory. A *host session* is what InitializeSession makes. It outlives every conversation. The store has the
-authoritative state of a session: a space ``toolbridge/<id>`` whose text is the request that made it, whose items
-``var/<name>`` are its variables, and which expires when it is not used. `HostSessions` keeps one process's copy of it,
-so that a call finds its session without asking the store::
+Theory. A *host session* is made by the rpc InitializeSession, and outlives every conversation. The store has the
+authoritative state of a session: a space ``toolbridge/<id>``, which expires when it is not used. The text of the space
+is the request that made the session; its items ``var/<name>`` are the variables. `HostSessions` keeps a copy of this
+process, so that a call finds its session without asking the store::
 
-    state    means                                       left by
-    -------  ------------------------------------------  ----------------------------------------------------------
-    known    calls may begin                             ``close`` (an unforced clean-up waits for the store's answer)
-    closing  no call may begin                           ``reopen`` (the store kept it), ``remove`` gone     removed;
-    what runs is asked to end          nothing
+    state    means                               is left by
+    -------  ----------------------------------  ----------------------------------------------------------------------
+    known    calls may begin                     ``close`` (an unforced clean-up waits for the store's answer)
+    closing  no call may begin                   ``reopen``, if the store has kept the session; otherwise ``remove``
+    gone     removed; running calls are told to  nothing
+             end
 
-An expired session is not found here any more; its caller asks the store, which decides.
+An expired session is not found here; the caller then asks the store, which decides.
 
-The `Keeper` is the other half: it keeps `HostSessions` and the store true to each other, on the loop.
+A `Keeper` keeps `HostSessions` and the store consistent, on the event loop.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _SECOND: Final = 1_000_000_000
 T = TypeVar("T")
 
 LARGE: Final = 64 * 1024
-"""Bytes of a request whose arguments may take more than some milliseconds to read."""
+"""Larger requests are read in another thread, since their arguments may take more than some milliseconds."""
 
 Observer: TypeAlias = Callable[[Any], None]
-"""Called once with each `ToolCall`, when it has ended or was refused; in the thread where that happened."""
+"""Called once for each `ToolCall` that has ended or was refused, in the thread where that happened."""
 
 
 def space_of(session_id: str) -> str:
@@ -51,36 +52,36 @@ class Keeper(Protocol):
     """Keeps `HostSessions` and the store consistent; see `invoker.protocols.toolbridge.service.keeper`."""
 
     def watch(self, session: HostSession) -> None:
-        """Watch a session of which this process has just learned; may be called from any thread."""
+        """Watch a session that was just added to `HostSessions`; may be called from any thread."""
 
     def touch(self, session: HostSession) -> None:
-        """Note that a session is in use; the store learns of it within a second. May be called from any thread."""
+        """Report to the store, within a second, that a session is in use; may be called from any thread."""
 
     def idle(self, session: HostSession) -> None:
-        """Note that no call runs any more in a session that is closing or gone; may be called from any thread."""
+        """Handle the end of the last call in a session that is closing or has ended; may be called from any thread."""
 
     def freed(self, session: HostSession) -> None:
-        """Note that a tool call has ended for which another call waits; may be called from any thread."""
+        """Wake calls that wait for a place, since a tool call has ended; may be called from any thread."""
 
     async def room(self, session: HostSession, within_s: float) -> None:
-        """Wait until one more tool call may begin in a session, or the time limit passes, or the session is gone."""
+        """Wait until one more tool call may begin in a session, the time limit passes, or the session ends."""
 
     def settle(self, session: HostSession) -> None:
-        """Hold the session's space if a call runs in it, otherwise release it; called on the loop."""
+        """Hold the space of a session while calls run in it, and release it otherwise; called on the event loop."""
 
 
 class Aside(Protocol):
-    """Reads the arguments of large requests in threads; see `invoker.protocols.toolbridge.service.offload`."""
+    """Reads the arguments of large requests in other threads; see `invoker.protocols.toolbridge.service.offload`."""
 
     def is_due(self) -> bool:
-        """Whether other work waits for this thread, so that it must not read arguments itself."""
+        """Whether this is the thread of an event loop, which must not read large arguments itself."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do some work in another thread; gives its result, or raises its error."""
+        """Do some work in another thread; returns its result, or raises its error."""
 
 
 class NoPlace(BridgeError):
-    """The tool calls of a session have reached its limit, so another one must wait or fail."""
+    """The session has reached its limit of tool calls, so another call must wait or fail."""
 
 
 class HostTools(Protocol):
@@ -89,14 +90,14 @@ class HostTools(Protocol):
     specs: Sequence[pb.ToolSpec]
 
     def close(self) -> None:
-        """Close the tools, since the session is gone; may be called from any thread."""
+        """Close the tools after the end of the session; may be called from any thread."""
 
 
 class Callbacks(Protocol):
     """Connects to hosts that are called back."""
 
     async def connect(self, session_id: str, address: str) -> Any:
-        """Connect to a host, and list its tools; gives `HostTools`.
+        """Connect to a host, and return its tools.
 
         Raises:
             BridgeError: The address is forbidden, or no server there lists tools.
@@ -104,14 +105,14 @@ class Callbacks(Protocol):
 
 
 class Operation:
-    """A tool call, a batch or an agent that runs in a host session.
+    """A tool call or an agent that runs in a host session.
 
-    It is put into `Open.configs` of its invocation, so that the keeper finds the invocation when the session goes.
+    It is put into `Open.configs` of its invocation, so that the keeper can find the invocation when the session ends.
 
     Attributes:
-        session: The session in which it runs; None before it is known.
+        session: The session in which it runs; None while that is not known.
         is_tool: Whether it counts against the session's ``max_concurrent_tools``.
-        cancel: Ends an operation that is no invocation, with an error; called on the loop.
+        cancel: Ends an operation that is not an invocation, with an error; called on the event loop.
     """
 
     __slots__ = ("cancel", "is_tool", "session")
@@ -127,27 +128,27 @@ class Operation:
 
 
 class HostSession:
-    """One host session as this process knows it.
+    """This process's copy of a host session.
 
     Attributes:
-        id: The id, which the host has chosen.
-        request: The request that made it, without defaults filled in.
-        ttl_ns: Nanoseconds without use after which it expires.
-        created_ns: When it was made, in nanoseconds of the epoch.
-        used_ns: When this process last used it, in nanoseconds of the epoch.
-        waits: How many calls wait for the end of a tool call.
+        id: The id, which the host chose.
+        request: The request that made the session, without defaults.
+        ttl_ns: The session expires when it is not used for this many nanoseconds.
+        created_ns: When the session was made, in nanoseconds since the epoch.
+        used_ns: When this process last used the session, in nanoseconds since the epoch.
+        waits: How many calls wait for a place.
         max_tools: How many tool calls may run at once; 0: any number.
-        timeout_ms: The time limit of a call without one of its own; 0: the session has none.
-        operations: The operations that run in it.
+        timeout_ms: The time limit of calls without their own; 0: the session has none.
+        operations: The operations that run in the session.
         tools: How many of the operations are tool calls.
-        gone: Why no call may begin any more; None while calls may begin.
-        is_stale: Whether the store has yet to be notified that it was used.
-        is_tagged: Whether metrics count this session separately (T-158).
+        gone: The reason why no call may begin any more; None while calls may begin.
+        is_stale: Whether a use of the session was not yet reported to the store.
+        is_tagged: Whether metrics count the session separately (T-158).
         agents: The agents of the session, by id.
         caches: Whether results are kept, and request ids identify duplicates (T-070).
-        callback: The tools of the host that can be called back; None: the host gave no address.
-        scope: The scope of functions that run in it; None: the functions of this process.
-        results: The results of calls by their request ids; see `invoker.protocols.toolbridge.results`.
+        callback: The tools of the host, which can be called back; None: the host gave no address.
+        scope: What functions in the session can call through their context; None: the functions of this process.
+        results: The results of calls by request id; see `invoker.protocols.toolbridge.results`.
     """
 
     __slots__ = (
@@ -184,33 +185,34 @@ class HostSessions:
     """The host sessions of this process.
 
     Args:
-        lock: Held while sessions and what runs in them change.
+        lock: Held while sessions and their operations change.
         settings: Limits and defaults.
-        clock: Nanoseconds of the epoch.
+        clock: Returns the time in nanoseconds since the epoch.
         memory: The budget of the process; None: a budget of the default size.
 
     Attributes:
-        aside: Reads the arguments of large requests; None: the thread that has the request does it.
+        aside: Reads the arguments of large requests in other threads; None: every thread reads its own requests.
         callbacks: Connects to hosts (`protocols.toolbridge.service.callback`); None: no host can be called back.
         capabilities: The capabilities that InitializeSession reports.
         chunks: Data chunks that were streamed since the process started.
-        created: Sessions that were made here since the process started.
-        drains: Whether no new sessions are taken.
+        created: Sessions that this process has made since it started.
+        drains: Whether the process is draining and takes no new sessions.
         expired: Sessions of this process that have expired since the process started.
         hits: Calls that were answered from an earlier result since the process started.
         keeper: Keeps this object and the store consistent; set before the first session is known.
-        keeps_arguments: Whether observers look at the arguments of a call, so that large ones stay until it has ended.
-        lock: As given; ``threading.Lock`` where several threads serve calls.
-        memory: As given.
+        keeps_arguments: Whether observers read the arguments of a call, so that large ones are kept until the call has
+            ended.
+        lock: The lock; a ``threading.Lock`` if several threads serve calls.
+        memory: The budget of the process.
         new_scope: Makes the scope of a session.
-        now_ns: The clock.
+        now_ns: Returns the time in nanoseconds since the epoch.
         observers: Called with each tool call when it has ended.
-        repeated: Called with each call that ran nothing, since it repeated another one by its request id.
+        repeated: Called with each call that did not run, because its request id repeated that of another call.
         sessions: The sessions by id.
-        settings: The settings as given.
+        settings: The limits and defaults.
         too_large: Requests that were refused because of their size since the process started.
-        tools: See `invoker.protocols.toolbridge.tools`.
-        updates: The large updates of variables that watches are sending.
+        tools: The tools of this process; see `invoker.protocols.toolbridge.tools`.
+        updates: The large updates of variables that watches are sending; equal ones share their bytes.
     """
 
     keeper: Keeper
@@ -244,7 +246,7 @@ class HostSessions:
         self.updates = SharedFrames()
 
     def find(self, session_id: str) -> HostSession | None:
-        """The session, if it is known here and lives; None: the caller has to ask the store."""
+        """The session, if it is known here and has not ended; None: the caller has to ask the store."""
         session = self.sessions.get(session_id)
         if session is None or session.gone is not None:
             return None
@@ -253,10 +255,10 @@ class HostSessions:
         return session
 
     def adopt(self, space: Space) -> HostSession:
-        """Take over a session from the state of its space in the store.
+        """Make this process's copy of a session from its space in the store.
 
         Raises:
-            BridgeError: The session is being dropped.
+            BridgeError: The session is closing.
         """
         session_id = space.name.removeprefix(_PREFIX)
         made = HostSession(session_id, space, self.settings)
@@ -273,9 +275,9 @@ class HostSessions:
         return made
 
     def meet(self, session: HostSession, tools: HostTools) -> None:
-        """Keep the tools of a session's host, which can be called back.
+        """Keep the tools of a session's host.
 
-        ``tools`` are closed if the session has others already, or is gone.
+        ``tools`` are closed if the session already has tools of its host, or has ended.
         """
         with self.lock:
             is_wanted = session.callback is None and session.gone is None
@@ -285,11 +287,11 @@ class HostSessions:
             tools.close()
 
     def begin(self, operation: Operation) -> None:
-        """Count an operation that begins to run in its session; the caller calls `end` when it is over.
+        """Count an operation that begins in its session; the caller calls `end` afterwards.
 
         Raises:
-            BridgeError: The session is gone.
-            NoPlace: The tool calls of the session have reached its limit (T-058).
+            BridgeError: The session has ended.
+            NoPlace: The session has reached its limit of tool calls (T-058).
         """
         session = operation.session
         assert session is not None
@@ -330,9 +332,9 @@ class HostSessions:
             self.keeper.touch(session)
 
     def close(self, session: HostSession, *, is_forced: bool) -> int:
-        """Let no operation begin any more, because the session is to be dropped.
+        """Let no operation begin any more, because the session will be dropped.
 
-        Returns: How many operations run. If there are any and the drop is not forced, the session stays as it was.
+        Returns: How many operations run. If any runs and ``is_forced`` is false, the session stays open.
         """
         with self.lock:
             if is_forced or not session.operations:
@@ -340,13 +342,13 @@ class HostSessions:
             return len(session.operations)
 
     def reopen(self, session: HostSession) -> None:
-        """Let calls begin again, since the store has kept the session after all."""
+        """Let calls begin again, since the store has not dropped the session."""
         with self.lock:
             if self.sessions.get(session.id) is session:
                 session.gone = None
 
     def remove(self, session: HostSession, reason: Reason) -> None:
-        """Forget a session whose space is gone; the keeper ends the operations that still run in it."""
+        """Remove a session whose space was dropped; the keeper ends the operations that still run."""
         with self.lock:
             if session.gone is None or reason is not Reason.UNKNOWN:
                 session.gone = reason

@@ -1,7 +1,7 @@
-"""`Llms`: the language models that the operator allows for agents, and which one a request chooses (T-137 to T-139).
+"""`Llms`: the language models that the operator allows for agents, and the choice of one by a request (T-137 to T-139).
 
-A request names one of them; it never brings one. So it cannot make this server run code, or reach an address. An API
-key stands in the environment of the server; one that a request brings is neither used nor kept.
+A request can only name one of these models, so it cannot make the server run other code or connect to other addresses.
+API keys come from the environment of the server; a key in a request is neither used nor kept.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}").fullmatch
 
 
 class Llm(msgspec.Struct, frozen=True):
-    """The model that a request has chosen.
+    """The model that a request chose.
 
     Attributes:
         provider: The name that the operator gave the model.
-        where: The entrypoint or the base URL of the operator's entry.
-        model: The model of an endpoint; of a function, its provider's name.
+        where: The entrypoint or the base URL, from the operator's entry.
+        model: The name of the model at an endpoint; for a function, the provider's name.
         options: Temperature and similar options.
     """
 
@@ -49,12 +49,13 @@ class Llms:
     """The models that the operator allows.
 
     Args:
-        providers: ``name=https://host/v1`` or ``name=module:function``; the first is the default.
-        models: Patterns of the models that endpoints may be asked for; none: any. The first is the default.
+        providers: Entries ``name=https://host/v1`` or ``name=module:function``; the first is the default.
+        models: Patterns of the model names that requests may choose at endpoints, the first of which is the default;
+            none: any name.
 
     Attributes:
-        functions: Entrypoints by name.
-        urls: Base URLs by name.
+        functions: The entrypoints, by name.
+        urls: The base URLs, by name.
 
     Raises:
         ConfigError: An entry is malformed.
@@ -75,7 +76,7 @@ class Llms:
         self.urls = {name: where for name, where in self._all.items() if _is_url(where)}
 
     def choose(self, config: Mapping[str, Any]) -> Llm:
-        """The model that an ``llm_config`` chooses.
+        """Return the model that an ``llm_config`` chooses.
 
         Raises:
             BridgeError: The model is not allowed, there is none, or an option is wrong.
@@ -117,7 +118,7 @@ class Llms:
 
 
 def forbidden(text: str, field: str) -> BridgeError:
-    """The error of a choice that the operator has not allowed; it does not repeat the caller's text."""
+    """The error for a choice that the operator does not allow; it does not quote the caller's text."""
     error = BridgeError(Kind.VALIDATION, text, code="llm_forbidden", field=field)
     error.status = Status.PERMISSION_DENIED
     return error
@@ -165,6 +166,6 @@ def _is_place(where: str) -> bool:
 
 
 def _shown(entry: str) -> str:
-    """An entry for the text of an error, without parts that may be a password."""
+    """An entry for the text of an error, without parts that may contain a password."""
     name, _, where = entry.partition("=")
     return f"{name}=..." if "@" in where else entry

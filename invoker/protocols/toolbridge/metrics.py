@@ -1,7 +1,7 @@
-"""`GetMetrics`: the counts of tools and host sessions (T-154 to T-158).
+"""`GetMetrics`: reports metrics of tools and host sessions (T-154 to T-158).
 
-Without a time the numbers are those of all workers, as in ``/metrics``. With a time they are of this process, since
-each one keeps its own minutes.
+Without a time in the request, the numbers are those of all workers, as in ``/metrics``. With a time they are those of
+this process only, since each process keeps its own minutes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from invoker.protocols.toolbridge.tally import BOUNDS_MS, TOTALS, Histogram, Min
 from invoker.protocols.toolbridge.unary import UnarySession
 
 Gauges: TypeAlias = Callable[[], Mapping[str, int]]
-"""Gives the gauges of this moment, by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``,
+"""Returns the current gauges by name: ``sessions.active``, ``tool.<id>.active``, ``tool.<id>.zombies``,
 ``audit.errors``."""
 
 _MINUTE_S: Final = 60
 _NAMES: Final = 10_000
-"""The most metrics that a request may name."""
+"""How many metrics a request may name."""
 
 
 class GetMetrics(UnarySession[pb.GetMetricsRequest]):
@@ -33,10 +33,10 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         host_sessions: The host sessions.
         metadata: The metadata of the rpc.
         tally: The counts of this process.
-        total: Gives the counts of all workers; None: the tally's are used.
-        gauges: Gives the current values of the gauges.
-        tells: Whether callers may see the names of the tools; otherwise metrics of a tool are sent only if they are
-            named.
+        total: Returns the counts of all workers; None: those of ``tally`` are used.
+        gauges: Returns the current values of the gauges.
+        tells: Whether callers may see the names of the tools; otherwise the metrics of a tool are sent only if the
+            request names them.
     """
 
     reads: ClassVar[type[Any]] = pb.GetMetricsRequest
@@ -72,7 +72,7 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
             text = f"{len(request.metric_names)} metrics exceed the limit of {_NAMES}; no name means all metrics"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="metric_names")
         known = values_of(self._counted(first, last), self._gauges_of(first, last))
-        if first is not None or last is not None:  # the name is known, even if it had no count then
+        if first is not None or last is not None:  # names that are known now are reported with 0, too
             known = {name: _zero(value) for name, value in values_of(self._total(), {}).items()} | known
         wanted = set(request.metric_names)
         made = pb.MetricsResponse()
@@ -87,14 +87,14 @@ class GetMetrics(UnarySession[pb.GetMetricsRequest]):
         return self._tally.between(*(None if one is None else one // _MINUTE_S for one in (first, last)))
 
     def _gauges_of(self, first: int | None, last: int | None) -> Mapping[str, int]:
-        """The current values of the gauges; 0 if another time is asked for."""
+        """The current values of the gauges; 0 if the requested time has passed."""
         gauges, now = self._gauges(), self._tally.now
         is_now = (first is None or first // _MINUTE_S <= now) and (last is None or last // _MINUTE_S >= now)
         return gauges if is_now else dict.fromkeys(gauges, 0)
 
 
 def values_of(minute: Minute, gauges: Mapping[str, int]) -> dict[str, int | Histogram]:
-    """All metrics of a minute and all gauges, by their names (T-155)."""
+    """All metrics of a span of time and all gauges, by name (T-155)."""
     made: dict[str, int | Histogram] = {name: minute.counts[name] for name in TOTALS}
     for (tool, outcome), count in minute.outcomes.items():
         name = f"tool.{tool}.calls"

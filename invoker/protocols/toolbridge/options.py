@@ -12,12 +12,12 @@ from invoker.errors import SpecError
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo(ProtocolOption):
-    """The description of the function as a tool, for callers.
+    """Describes the function as a tool, for callers.
 
     Attributes:
-        batch: Whether it processes many values in one call.
-        tools: Names of the functions and tools that it calls by its context.
-        cacheable: Whether the same arguments give the same result, so that callers may keep it.
+        batch: Whether the function processes many values in one call.
+        tools: Names of the functions and tools that it calls through its context.
+        cacheable: Whether the same arguments always give the same result, so that callers may cache it.
 
     Raises:
         SpecError: A value is of another type.

@@ -1,8 +1,9 @@
 """The Prometheus metrics of the tool bridge.
 
-Among the numbers of a process a labelled counter is named by its family and its labels, with blanks between them; a
-tool may have blanks in its id, an outcome and a bucket have none. Workers share a board whose rows have an end, so a
-process of tens of thousands of tools names only so many, in the order of its catalogue; the others are ``other``.
+In the numbers of a process, the name of a labelled counter consists of its family and its labels, separated by blanks.
+The id of a tool may contain blanks; an outcome or a bucket does not. Workers share a board with a fixed number of rows,
+so of tens of thousands of tools only the first ones of the catalogue have their own rows; all others are counted as
+``other``.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ LABELLED: Final = {
     f'{CALLS}_total{{tool="mymod:fn",outcome="ok"}}': "Tool calls that ended, by tool and outcome: `ok` or an error.",
     f'{DURATION}_bucket{{tool="mymod:fn",le="0.1"}}': "How long tool calls took: a histogram.",
 }
-"""The gauges, for the reference page."""
+"""The gauges and their descriptions, for the reference page."""
 
 OTHER: Final = "other"
 _MOST_BYTES: Final = 32 * 1024 * 1024
 _ENTRY_BYTES: Final = 56
 _ENTRIES: Final = 26
-"""Outcomes, buckets, the sum and the gauges of one tool."""
+"""How many rows one tool needs: for outcomes, buckets, the sum and the gauges."""
 
 
 def tool_numbers(
@@ -49,13 +50,13 @@ def tool_numbers(
     outcomes: Mapping[tuple[str, str], int],
     durations: Mapping[str, tuple[Iterable[tuple[str, int]], float]],
 ) -> dict[str, float]:
-    """Counters by name.
+    """Make the counters of tools, by name.
 
     Args:
-        tools: All tools, in an order that is the same in every worker.
+        tools: All tools, in the same order in every worker.
         outcomes: Calls by tool and outcome.
-        durations: For each tool the number of calls between each two bounds, which are in seconds, and the total time
-            of the calls in seconds.
+        durations: For each tool the number of calls in each bucket, whose bounds are in seconds, and the total time of
+            the calls in seconds.
     """
     named = _named(tools)
     made: dict[str, float] = {}
@@ -70,7 +71,7 @@ def tool_numbers(
 
 
 def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -> dict[str, float]:
-    """Gauges by tool; tools with none are left out, and Prometheus gets the sum only.
+    """Make the gauges of tools: those without a running call are left out, and tools without a row are summed up.
 
     Args:
         tools: See `tool_numbers`.
@@ -86,10 +87,10 @@ def tool_gauges(tools: Iterable[str], family: str, running: Mapping[str, int]) -
 
 
 def counted(numbers: Numbers) -> tuple[dict[tuple[str, str], float], dict[str, dict[str, float]]]:
-    """Read what `tool_numbers` has made, or the sum of several: calls by tool and outcome, durations by tool.
+    """Parse the result of `tool_numbers`, or a sum of such results: calls by tool and outcome, durations by tool.
 
     Returns:
-        The durations: for each bound how many calls were between it and the bound before, and ``sum``.
+        The durations have the number of calls in each bucket, by its upper bound, and the total time as ``sum``.
     """
     outcomes: dict[tuple[str, str], float] = {}
     durations: dict[str, dict[str, float]] = {}
@@ -104,7 +105,7 @@ def counted(numbers: Numbers) -> tuple[dict[tuple[str, str], float], dict[str, d
 
 
 def families(numbers: Numbers) -> Iterator[Any]:
-    """The families of Prometheus, if the bridge is served."""
+    """The families for Prometheus; none if the bridge is not served."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     calls = CounterMetricFamily(CALLS, "Tool calls that ended, by tool and outcome.", labels=["tool", "outcome"])
@@ -130,7 +131,7 @@ def families(numbers: Numbers) -> Iterator[Any]:
 
 
 def _named(tools: Iterable[str]) -> dict[str, str]:
-    """The tools that have samples of their own; the board's room limits their number."""
+    """The tools that have their own rows on the board."""
     named, size = dict[str, str](), 0
     for tool in tools:
         size += _ENTRIES * (len(json.dumps(tool)) + _ENTRY_BYTES)

@@ -1,7 +1,7 @@
-"""Responses of tool calls, assembled byte for byte as protobuf writes them, at a fraction of the cost.
+"""Assembles the responses to tool calls byte for byte as protobuf writes them, at a fraction of the cost.
 
-The result of a call is already the bytes of an ``Any``, and the rest of most responses is a few bytes: they are put
-around it instead of being parsed into messages and serialised again. A response with an error is made by protobuf.
+The result of a call is already a serialised ``Any``, and most responses add only a few bytes. So these bytes are put
+around the result, which is not parsed and serialised again. A response with an error is made by protobuf.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MS_S, _MS_NS = 0.001, 1_000_000
 
 
 def call_response(call: ToolCall) -> bytes:
-    """The `ToolCallResponse` of a call that has ended."""
+    """The serialised `ToolCallResponse` for a call that has ended."""
     if call.error is not None:
         return _failure(call, call.error)
     try:
@@ -39,14 +39,14 @@ def call_response(call: ToolCall) -> bytes:
 
 
 def metrics_of(call: ToolCall) -> pb.ExecutionMetrics:
-    """The time and memory that a call took, as a message."""
+    """The time and memory of a call, as a message."""
     return pb.ExecutionMetrics(
         duration_ms=int(call.took_s * 1000), cpu_time_ms=call.cpu_ns // _MS_NS, memory_bytes=call.memory_bytes
     )
 
 
 def field(tag: bytes, value: bytes) -> bytes:
-    """A field of a message: its tag, its length and its bytes."""
+    """Serialise a field of a message: tag, length and bytes."""
     return tag + varint(len(value)) + value
 
 

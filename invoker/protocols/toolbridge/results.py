@@ -1,11 +1,11 @@
-"""`Results`: responses of the calls of a host session by their request ids; no call runs twice (T-070 to T-073).
+"""`Results`: the responses of calls in a host session by request id, so that no call runs twice (T-070 to T-073).
 
-An entry exists from the begin of its call. A caller that sends the same id meanwhile waits for that call; one that
-sends it later gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs
-again. The lock of `HostSessions` is held around each method here but `expire`, `weigh`, `drop` and `close`.
+An entry is made when its call begins. A caller that sends the same id while the call runs waits for it; a later caller
+gets the same response, byte for byte. The entry of a call that failed is dropped, so that a retry runs again. Callers
+hold the lock of `HostSessions` for every method except `expire`, `weigh`, `drop` and `close`.
 
-Kept results count as held memory of the process (ADR 14). If memory is short, the session that keeps most loses its
-results, so a repeated request id runs again; no call is refused or ended because of kept results.
+Results count in the memory budget of the process (ADR 14). If memory is short, the session with the most bytes loses
+its results, and a repeated request id runs again; results never cause a call to be refused or ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TTL_NS: Final = 300 * 1_000_000_000
 
 
 class Entry:
-    """One request id.
+    """The entry of one request id.
 
     Attributes:
         call: The call that runs; None once it has ended.
@@ -44,11 +44,11 @@ class Entry:
         self.stored_ns = 0
 
     def has_expired(self, now_ns: int) -> bool:
-        """Whether the response was kept for long enough."""
+        """Whether the response is older than the time for which responses are kept."""
         return self.response is not None and now_ns - self.stored_ns > _TTL_NS
 
     def over(self) -> None:
-        """Keep the response of the call, which has ended, or drop the entry of one that failed."""
+        """Handle the end of the call: keep its response, or drop the entry if the call failed."""
         call = self.call
         assert call is not None
         response = call_response(call) if call.error is None else None
@@ -59,14 +59,14 @@ class Entry:
             call.release()
             self.call = None
         else:
-            call.entry = None  # a cycle would keep the arguments until the garbage collector runs
+            call.entry = None  # breaks a cycle that would keep the arguments until the garbage collector runs
 
 
 class Results:
     """The entries of one session, the least recently used first.
 
     Args:
-        host_sessions: Has the lock, and the budget of the process.
+        host_sessions: The host sessions, with the lock and the budget of the process.
     """
 
     def __init__(self, host_sessions: HostSessions) -> None:
@@ -77,7 +77,7 @@ class Results:
         self._share.end = self.drop
 
     def find(self, asked: Asked, now_ns: int) -> Entry | None:
-        """The entry of a request id; an expired one is forgotten.
+        """The entry of a request id; an expired one is dropped.
 
         Raises:
             BridgeError: The id was used for another tool or other arguments (T-071).
@@ -98,12 +98,13 @@ class Results:
         return entry
 
     def begin(self, asked: Asked, call: ToolCall) -> None:
-        """Begin a call under its request id."""
+        """Make the entry for a call that begins."""
         call.entry = self._entries[asked.request_id] = Entry(self, call, _fingerprint(asked))
 
     def keep(self, entry: Entry, request_id: str, response: bytes | None, now_ns: int) -> None:
-        """Keep the response of a call; None: it has failed."""
-        entry.response, entry.stored_ns = response, now_ns  # set for the callers that wait, even if the session is gone
+        """Keep the response of a call; None: the call failed, and its entry is dropped."""
+        # set for the callers that wait, even after the end of the session
+        entry.response, entry.stored_ns = response, now_ns
         if self._entries.get(request_id) is not entry:
             return
         if response is None or self._share is None:
@@ -114,16 +115,17 @@ class Results:
             self._shrink(entry)
 
     def expire(self, now_ns: int) -> float | None:
-        """Forget the expired entries; returns the seconds until others expire, or None if there are no others."""
+        """Drop the expired entries; returns the seconds until others expire, or None if no entry is left."""
         with self._host_sessions.lock:
             for name in [name for name, one in self._entries.items() if one.has_expired(now_ns)]:
                 self._forget(name)
-            stored_ns = [one.stored_ns or now_ns for one in self._entries.values()]  # a call that runs ends later
+            # a running call counts as stored now
+            stored_ns = [one.stored_ns or now_ns for one in self._entries.values()]
         self.weigh()
         return (min(stored_ns) + _TTL_NS - now_ns) / 1e9 if stored_ns else None
 
     def weigh(self) -> None:
-        """Charge the bytes that are kept to the memory of the process."""
+        """Charge the bytes of the kept responses to the budget of the process."""
         share, held = self._share, self._size
         if share is None:
             return
@@ -136,7 +138,7 @@ class Results:
             self.drop(error)
 
     def drop(self, _: InvocationError) -> None:
-        """Forget all results, because the process holds too many bytes, and this session the most."""
+        """Drop all results, because the process holds too many bytes and this session has the most."""
         with self._host_sessions.lock:
             for name in [name for name, one in self._entries.items() if one.response is not None]:
                 self._forget(name)
@@ -146,7 +148,7 @@ class Results:
             share.end = self.drop
 
     def close(self) -> None:
-        """Drop everything, since the session is gone: the entries and this object refer to each other."""
+        """Drop all entries after the end of the session, and break the cycles between them and this object."""
         with self._host_sessions.lock:
             self._entries, self._size = OrderedDict(), 0
             share, self._share = self._share, None
@@ -166,7 +168,7 @@ class Results:
 
 
 def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
-    """The results of a session; made with its first request id."""
+    """The results of a session; made at its first call with a request id."""
     if session.results is None:
         session.results = Results(host_sessions)
     found: Results = session.results
@@ -174,7 +176,7 @@ def results_of(host_sessions: HostSessions, session: HostSession) -> Results:
 
 
 def _fingerprint(asked: Asked) -> bytes:
-    """A digest of the tool and the arguments of a call, which shows whether a call repeats an earlier one."""
+    """A digest of the tool and the arguments of a call, by which repeated calls are recognised."""
     made = hashlib.sha256(asked.tool_id.encode())
     for one in asked.args:
         made.update(b"\0%d:" % len(one) + one)

@@ -1,4 +1,4 @@
-"""The rpcs about host sessions: make one, clean it up, describe it, list its tools."""
+"""The rpcs that make a host session, clean it up, describe it and list its tools."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ID_BYTES: Final = 256
 _METADATA: Final = 32
 _METADATA_BYTES: Final = 4096
 _PATIENCE_S: Final = 5.0
-"""Seconds that a forced clean-up waits for what runs."""
+"""Seconds for which a forced clean-up waits for the end of running operations."""
 
 _FULL: Final = (Reason.SPACES, Reason.BYTES)
 _SECOND: Final = 1_000_000_000
 
 
 class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
-    """Makes a host session, or finds the one that an equal request has made (T-001 to T-006)."""
+    """Makes a host session, or finds the one that an equal request made (T-001 to T-006)."""
 
     reads, answers = pb.InitializeSessionRequest, pb.InitializeSessionResponse
     _id, _about = "", b""
@@ -55,13 +55,10 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
         return (Await("host", partial(callbacks.connect, request.session_id, request.callback_address)),)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Continue: the host can be called back, or the store has the session, unless its request was another one.
-
-        Or the store has the session, unless it is another one of that name.
-        """
+        """Continue after the host was reached, or after the store has made or found the session."""
         if key == "host":
             if isinstance(value, InvocationError):
-                raise value  # T-169: an unreachable host makes no session
+                raise value  # T-169: no session is made if its host cannot be reached
             self._host = value
             return (self._create,)
         try:
@@ -73,7 +70,7 @@ class InitializeSession(UnarySession[pb.InitializeSessionRequest]):
 
     def _made(self, value: Any) -> Sequence[Step]:
         if isinstance(value, Space) and value.about != self._about:
-            # D2: a retry finds its session; another request with the same id is an error.
+            # D2: a retry gets its session; a different request with the same id is an error.
             raise BridgeError(
                 Kind.VALIDATION,
                 "there is a session of this id with another config, callback address or metadata",
@@ -100,7 +97,7 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
     _session: HostSession | None = None
 
     def asked(self, request: pb.CleanupSessionRequest) -> Sequence[Step]:
-        """Let no call begin in the session any more, and drop its space."""
+        """Let no more calls begin in the session, and drop its space."""
         check_id(request.session_id)
         self._id, host_sessions = request.session_id, self.host_sessions
         session = self._session = host_sessions.sessions.get(self._id)
@@ -112,8 +109,8 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         drop = Ask("drop", Drop(space_of(self._id), is_forced=request.force))
         return (drop, Timer(_PATIENCE_S)) if request.force else (drop,)
 
-    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
-        """Answer whether the session is gone, or another process still runs a call in it."""
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - only one question is asked
+        """Answer that the session was dropped, or that another process still runs a call in it."""
         session = self._session
         if isinstance(value, Refused) and value.reason is Reason.HELD:
             if session is not None:
@@ -124,13 +121,13 @@ class CleanupSession(UnarySession[pb.CleanupSessionRequest]):
         return self.reply(pb.StatusResponse(success=True, message=f"there is no session {self._id!r} any more"))
 
     def elapsed(self) -> Sequence[Step]:
-        """Answer although a call that was asked to end still runs; no call can begin in the session any more."""
+        """Answer although a cancelled call still runs; no more calls can begin in the session."""
         text = f"the session {self._id!r} is cleaned up, although an operation in it has not ended yet"
         return self.reply(pb.StatusResponse(success=True, message=text))
 
 
 class _Look(UnarySession[Any]):
-    """An rpc that needs the state of a session."""
+    """The base of rpcs that need the state of a session."""
 
     def asked(self, request: Any) -> Sequence[Step]:
         """Ask for the state of the session; this counts as a use of the session."""
@@ -148,7 +145,7 @@ class GetSessionInfo(_Look):
     reads: ClassVar[type[Any]] = pb.GetSessionInfoRequest
     answers: ClassVar[type[Any]] = pb.SessionInfo
 
-    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - only one question is asked
         """Send the description of the session that was found."""
         session = self._known(value)
         made = pb.SessionInfo(
@@ -172,7 +169,7 @@ class GetSessionTools(_Look):
     _session: HostSession
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Send the list; if another process made the session, first find out the tools of its host."""
+        """Send the list; if another process made the session, the host is first asked for its tools."""
         if key == "host":
             if isinstance(value, InvocationError):
                 raise value
@@ -208,7 +205,7 @@ def check_id(session_id: str) -> None:
 
 
 def question_about(host_sessions: HostSessions, session_id: str) -> Create | Look:
-    """The question for the store if `HostSessions` does not know a session; `found_session` reads the answer.
+    """The question for the store about a session that `HostSessions` does not know; `found_session` reads the answer.
 
     Raises:
         BridgeError: The id is invalid (T-003).
@@ -223,7 +220,7 @@ def found_session(host_sessions: HostSessions, session_id: str, value: Space | R
     """The session that the store knows.
 
     Raises:
-        BridgeError: The store has no such session (T-008, T-009), or no room to make it.
+        BridgeError: The store has no such session (T-008, T-009), or no room for a new one.
     """
     if isinstance(value, Refused):
         raise _no_room(value) if value.reason in _FULL else session_gone(session_id, value.reason)
@@ -232,7 +229,7 @@ def found_session(host_sessions: HostSessions, session_id: str, value: Space | R
 
 
 def _creation(host_sessions: HostSessions, request: pb.InitializeSessionRequest) -> Create:
-    """The question that makes the space of a session; equal requests have equal texts (T-004, D4)."""
+    """The request to the store that makes the space of a session; equal requests have equal texts (T-004, D4)."""
     request.config.SetInParent()
     about = request.SerializeToString(deterministic=True)
     return Create(space_of(request.session_id), host_sessions.settings.ttl_s, about)

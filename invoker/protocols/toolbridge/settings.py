@@ -14,20 +14,20 @@ class BridgeSettings:
     """Limits and defaults.
 
     Attributes:
-        message_bytes: Largest request and result (T-062, T-063).
-        ttl_s: A session expires when it was not used for this long (T-007).
-        auto_session: Whether a call in a session that does not exist makes the session with defaults (T-019).
-        concurrent_tools: Tool calls that one session may run at once unless it sets its own number; 0: any number.
-        timeout_ms: The time limit of a call whose session and tool have none (T-054).
-        callback_hosts: Where hosts may be called back (T-170).
-        audit: Where tool calls are logged: ``off``, ``stderr`` or the path of a file (T-167).
-        audit_args: ``off``: the audit log does not show arguments; ``on``: it does; otherwise patterns of the names
-            whose values it does not show.
-        critical: Dependencies without which the bridge is not healthy (T-152).
-        llms: Language models of agents, each `name=URL` or `name=module:function` (T-137).
-        llm_models: Patterns of the models that may be asked for; none: any.
-        llm_timeout_s: How long a model may take to answer.
-        llm_delays_s: Waits before each new try of a model that failed (T-145).
+        message_bytes: The largest request and the largest result (T-062, T-063).
+        ttl_s: A session expires when it is not used for this many seconds (T-007).
+        auto_session: Whether a call in a session that does not exist makes the session, with defaults (T-019).
+        concurrent_tools: How many tool calls a session may run at once unless it sets its own limit; 0: any number.
+        timeout_ms: The time limit of a call if its session and its tool have none (T-054).
+        callback_hosts: The addresses at which hosts may be called back (T-170).
+        audit: The destination of the audit log: ``off``, ``stderr`` or the path of a file (T-167).
+        audit_args: ``off``: the audit log does not show arguments. ``on``: it does. Otherwise: it does, but hides
+            values whose names match these patterns.
+        critical: Names of the dependencies without which the bridge is not serving (T-152).
+        llms: The language models of agents, each `name=URL` or `name=module:function` (T-137).
+        llm_models: Patterns of the model names that requests may choose; none: any name.
+        llm_timeout_s: How many seconds a model may take to answer.
+        llm_delays_s: The waits in seconds before each retry of a model that failed (T-145).
         debug: Whether callers may see tracebacks.
     """
 

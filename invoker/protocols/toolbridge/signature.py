@@ -1,6 +1,6 @@
 """`AgentSignature`: an agent's inputs and outputs, such as ``question, year: int -> answer: list[str]`` (T-133).
 
-It is parsed here and not by the library that runs agents: the library looks up names of types in modules, and the text
+It is not parsed by the library that runs agents, since the library looks up names of types in modules, and the text
 comes from a caller.
 """
 
@@ -55,15 +55,15 @@ _TAKEN: Final = frozenset(
         "trajectory",
     ]
 )
-"""Names that mean something else to DSPy, which takes the fields of a signature as keyword arguments."""
+"""Names that fields cannot have: DSPy takes fields as keyword arguments, and has its own meaning for these."""
 
 
 class AgentSignature(msgspec.Struct, frozen=True):
-    """The fields of an agent.
+    """The inputs and outputs of an agent.
 
     Attributes:
         inputs: The types of the inputs by name, in order.
-        outputs: Likewise.
+        outputs: The types of the outputs by name, in order.
     """
 
     inputs: dict[str, Any]
@@ -71,7 +71,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> AgentSignature:
-        """Read a signature.
+        """Parse a signature.
 
         Raises:
             BridgeError: The text is malformed.
@@ -88,7 +88,7 @@ class AgentSignature(msgspec.Struct, frozen=True):
         return cls(inputs, outputs)
 
     def given(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of the inputs, converted to their types (T-146).
+        """Convert the values of the inputs to their types (T-146).
 
         Raises:
             BridgeError: An input is missing, is not in the signature, or has another type.
@@ -126,7 +126,7 @@ def _side(text: str, what: str) -> dict[str, Any]:
 
 
 def _split(text: str) -> list[str]:
-    """Split a text at the commas that are outside of brackets and quotes."""
+    """Split a text at the commas outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for char in text:
         if quote:

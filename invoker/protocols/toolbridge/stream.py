@@ -1,16 +1,16 @@
-"""`StreamTool`: one tool call whose items come as they are made (T-076 to T-087).
+"""`StreamTool`: one tool call, whose values are sent as they are made (T-076 to T-087).
 
-Theory. Each chunk has the next number, from 0 on. The function's values become these chunks; the last chunk is a
-``complete`` or an ``error``, and then the rpc ends with OK::
+Theory. Chunks are numbered from 0. The table shows the chunks for the values of the function. The last chunk is a
+``complete`` or an ``error``; after it the rpc ends with OK::
 
     given                        chunks
     ---------------------------  ---------------------------------------------------------------
     a value                      data
-    bytes above ``chunk_size``   metadata ``bytes_total``, then as many data as it takes, whatever their size
+    bytes above ``chunk_size``   metadata ``bytes_total``, then several data
     `invoker.Metadata`           metadata
-    a value of another output    metadata ``resultIndex``, if the tool has several, then as above
+    a value of another output    metadata ``resultIndex``, if the tool has several outputs, then as above
 
-Frames are assembled byte for byte: the data of most is the ``Any`` that the codec has made.
+Frames are assembled byte for byte, since the data of most frames is the ``Any`` that the codec made.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _TIMEOUT_MS: Final = 300_000
 _CHUNK_BYTES: Final = 64 * 1024
 _AHEAD_BYTES: Final = 10 * 1024 * 1024
 _AROUND: Final = 128
-"""Bytes of a frame around the id of its stream and a chunk, at most."""
+"""The largest size of a frame without the id of the stream and the chunk."""
 _BYTES: Final = pack(b"")[:-2]
-"""The beginning of every packed value of bytes, except the length that follows the type."""
+"""The beginning of every packed value of bytes, up to the length of the value."""
 
 
 class StreamTool:
@@ -49,8 +49,8 @@ class StreamTool:
         metadata: The metadata of the rpc.
 
     Attributes:
-        ahead_bytes: Bytes that may wait to be sent while the function continues; 0: the function waits for the caller
-            (T-081, T-082).
+        ahead_bytes: How many unsent bytes there may be while the function continues; 0: the function waits for the
+            caller (T-081, T-082).
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class StreamTool:
         return self._begin(session)
 
     def half_close(self) -> Sequence[Step]:
-        """Note that the caller sends no more; without a request the rpc is refused."""
+        """Translate the half-close of the caller; an rpc without a request is refused."""
         if self._is_asked:
             return ()
         self._is_asked = self._is_closed = True
@@ -167,7 +167,7 @@ class StreamTool:
         steps = call.begin(session)
         if not steps:
             return self._end(call)
-        self._asked = call.asked  # for observers, without large arguments, which the function has
+        self._asked = call.asked  # for observers; large arguments are dropped, since the function has them
         return steps
 
     def _refuse(self, error: BridgeError) -> Sequence[Step]:
@@ -193,7 +193,7 @@ class StreamTool:
         return tuple(self._more(event.index, payload, is_split=is_split))
 
     def _more(self, index: int, payload: bytes, *, is_split: bool) -> Iterator[Step]:
-        """The chunks of an item that needs several."""
+        """The chunks of a value that needs several."""
         if index != self._index:
             self._index = index
             yield self._told("resultIndex", pack(index))
@@ -211,7 +211,7 @@ class StreamTool:
             yield self._frame(b"\x1a", pack(value[start : start + most]))
 
     def _told(self, key: str, value: bytes) -> Send:
-        """The frame of a chunk of metadata: a key and its serialised value."""
+        """The frame of a chunk of metadata, which has one key and its serialised value."""
         return self._frame(b"\x22", field(b"\x0a", key.encode()) + field(b"\x12", value))
 
     def _frame(self, tag: bytes, content: bytes) -> Send:

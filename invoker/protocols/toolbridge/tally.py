@@ -1,12 +1,12 @@
 """`Tally`: the counts of the tool calls of one process, by minute.
 
-Theory. Everything is counted in the current minute, once. A minute leaves the ring after an hour, and is then added to
-the older counts; so a total is the sum of all, and memory is bounded. The counts of a single session are dropped with
-the session, but stay in the totals.
+Theory. Each call is counted once, in the current minute. The minutes of the last hour are kept in a ring; older ones
+are added up, so memory is bounded. A total is the sum of all. The counts of a single session are dropped with the
+session, but stay in the totals.
 
-The names are those of T-155: ``tool.<id>.calls``, ``tool.<id>.errors.<Type>``, ``tool.<id>.duration_ms``, and besides
-``session.<id>.calls`` and ``session.<id>.errors`` of sessions that enable telemetry (T-158). A tool that does not exist
-is ``unknown``, since anybody can make up names.
+The names are those of T-155: ``tool.<id>.calls``, ``tool.<id>.errors.<Type>``, ``tool.<id>.duration_ms``; and, for
+sessions that enable telemetry, ``session.<id>.calls`` and ``session.<id>.errors`` (T-158). A tool that does not exist
+is counted as ``unknown``, since callers can make up any number of names.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from invoker.protocols.toolbridge.errors import BridgeError
 MINUTES: Final = 60
 
 BOUNDS_MS: Final = (1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000)
-"""Upper bounds of a histogram; one more bucket has no bound (T-156)."""
+"""The upper bounds of a histogram's buckets, in milliseconds; one more bucket has no bound (T-156)."""
 
 TOTALS: Final = (
     "sessions.created", "sessions.expired", "stream.chunks", "batch.items", "cache.hits", "rate_limited",
     "grpc.messages_too_large",
 )  # fmt: skip
-"""Counters that belong to no tool; they are reported even before anything was counted."""
+"""Counters that belong to no tool; they are reported even while they are 0."""
 
 UNKNOWN: Final = "unknown"
 """The name under which calls of tools that do not exist are counted."""
@@ -39,7 +39,7 @@ _RATES: Final = frozenset({"rate_limit", "global_rate_limit"})
 
 
 def outcome_of(call: Any) -> str:
-    """``ok``, or the type of the error that a tool call ended with."""
+    """``ok``, or the type of the error with which a tool call ended."""
     error = call.error
     if error is None:
         return "ok"
@@ -47,7 +47,7 @@ def outcome_of(call: Any) -> str:
 
 
 class Histogram:
-    """How long calls took: how many calls fall below each of `BOUNDS_MS`, and the total time in milliseconds."""
+    """The durations of calls: how many fall into each bucket of `BOUNDS_MS`, and the total time in milliseconds."""
 
     __slots__ = ("counts", "sum_ms")
 
@@ -56,7 +56,7 @@ class Histogram:
         self.sum_ms = 0.0
 
     def add(self, took_ms: float) -> None:
-        """Count a call that took ``ms`` milliseconds."""
+        """Count a call that took ``took_ms`` milliseconds."""
         self.counts[bisect_left(BOUNDS_MS, took_ms)] += 1
         self.sum_ms += took_ms
 
@@ -67,7 +67,7 @@ class Histogram:
 
     @property
     def cumulative(self) -> list[int]:
-        """For each bound the number of calls that took no longer, and last the number of all calls."""
+        """For each bound, the number of calls that took no longer; the last entry is the number of all calls."""
         total = 0
         return [total := total + one for one in self.counts]
 
@@ -76,7 +76,7 @@ class Minute:
     """The counts of a span of time.
 
     Attributes:
-        counts: Counters by name that belong to no tool.
+        counts: The counters that belong to no tool, by name.
         outcomes: Calls by tool and outcome.
         durations: The durations of calls, by tool.
         sessions: Calls by session, and whether they failed.
@@ -99,7 +99,7 @@ class Minute:
             self.durations.setdefault(tool, Histogram()).merge(one)
 
     def keep_sessions(self, known: Iterable[str]) -> None:
-        """Drop the counts of all other sessions."""
+        """Drop the counts of sessions that are not among these."""
         kept = set(known)
         self.sessions = Counter({key: count for key, count in self.sessions.items() if key[0] in kept})
 
@@ -109,9 +109,10 @@ class Tally:
 
     Args:
         lock: Held while counts are changed or read.
-        known: Gives the ids of the known sessions.
-        sampled: Sums that other code counts, by name; they are added in the minute in which they are read.
-        clock: Seconds of the epoch.
+        known: Returns the ids of the known sessions.
+        sampled: Returns sums that other code counts, by name; their increase is added to the minute in which it is
+            read.
+        clock: Returns the time in seconds since the epoch.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class Tally:
         return made
 
     def between(self, first: int | None, last: int | None) -> Minute:
-        """The counts of these minutes of the epoch and those between them, as far back as an hour."""
+        """The sum of the minutes from ``first`` to ``last``, which are numbered from the epoch and kept for an hour."""
         made = Minute()
         with self._lock:
             self._sample(self._minute())
@@ -180,8 +181,8 @@ class Tally:
         return int(self._clock()) // _MINUTE_S
 
     def _minute(self) -> Minute:
-        """The current minute; minutes that have left the ring are added to the older counts. The lock is held."""
-        if self._clock() < self._ends_s:  # if the clock was set back, the latest minute continues
+        """The current minute; minutes that leave the ring are added to the older counts. The caller holds the lock."""
+        if self._clock() < self._ends_s:  # if the clock was set back, the latest minute is still used
             return self._current
         now, ring = self.now, self._ring
         self._current, self._ends_s = Minute(), (now + 1.0) * _MINUTE_S
@@ -194,7 +195,7 @@ class Tally:
         return self._current
 
     def _sample(self, minute: Minute) -> None:
-        """Add the counts of other code since the last look."""
+        """Add the increase of the counts of other code to this minute."""
         before, self._seen = self._seen, dict(self._sampled())
         for name, number in self._seen.items():
             if number != before.get(name, 0):

@@ -1,16 +1,16 @@
-"""`ToolCall`: the one pipeline of every tool call, for an rpc, a batch, an agent or another tool.
+"""`ToolCall`: the steps of every tool call, made by an rpc, a batch, an agent or another tool.
 
 Theory. A call goes through these checks in order, and the first that refuses it ends it::
 
-    session, tool, decode, bind, types, rules     `begin`; nothing of this uses up a limit (T-051)
+    session, tool, decode, bind, types, rules     `begin`; a call refused here counts against no limit (T-051)
     limits of the session                         `begin`
     limits of the tool, run                       the engine, by the steps that `begin` gives
     result                                        `emitted`
 
-``begin`` gives the steps ``Open Feed* EndInput``. The session that performs them passes each message to ``emitted``,
-and the ending to ``finish``. Then the call is over: its place in the session is free, and the observers of
-`HostSessions` have been called. The call stands in `Open.configs`, so the end of its invocation finishes it even
-without a session.
+``begin`` returns the steps ``Open Feed* EndInput``. The protocol session that sends them passes each message to
+``emitted``, and the end to ``finish``. After that the place in the host session is free, and the observers of
+`HostSessions` were called. The call is in `Open.configs`, so the end of its invocation finishes it even if the protocol
+session has ended.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from invoker.protocols.toolbridge.host_sessions import LARGE, HostSession, HostS
 from invoker.protocols.toolbridge.tools import Tool
 
 CORRELATION: Final = "x-snakepit-correlation-id"
-"""The metadata by which hosts correlate calls that belong together (T-175)."""
+"""The key of the metadata by which hosts correlate calls that belong together (T-175)."""
 
 MOST_ITEMS: Final = 1000
-"""The most items of a stream that is collected to a list (T-067)."""
+"""The largest number of items of a stream that is collected into a list (T-067)."""
 
 PROTOCOL: Final = "toolbridge"
-"""The protocol that each `Open` of a tool call names; by it the engine finds the observer of its end."""
+"""The name of the protocol in each `Open` of a tool call, by which the engine finds the observer of its end."""
 
 _CONTEXT: Final = 1000
-"""The most entries of the context of a call."""
+"""How many entries the context of a call may have."""
 
 _NOTHING: Final = pack(None)
 _NO_STEPS: Final = ()
@@ -52,16 +52,16 @@ _NO_KWARGS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The request of a caller.
+    """The request of a caller to run a tool.
 
     Attributes:
-        session_id: The session in which the tool is to run.
-        tool_id: Id or name of the tool.
+        session_id: The id of the session in which the tool should run.
+        tool_id: The id or the name of the tool.
         args: The arguments by position, each a serialised ``Any``.
         kwargs: The keyword arguments by name.
         request_id: Identifies duplicates; may be empty.
-        timeout_ms: The time limit; 0: none is given.
-        context: Values for the function (T-069).
+        timeout_ms: The time limit; 0: the caller gives none.
+        context: Values that the function can read (T-069).
         metadata: The metadata of the rpc, for the function.
     """
 
@@ -81,23 +81,23 @@ class ToolCall(Operation):
     Args:
         host_sessions: The host sessions.
         asked: The request of the caller.
-        via: The way by which it came: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
-        key: The key of its invocation; unique within the conversation.
+        via: How the call was made: ``execute``, ``stream``, ``batch``, ``agent``, ``nested`` or ``callback``.
+        key: The id of its invocation, unique within the conversation.
 
     Attributes:
-        default_ms: Its time limit if the caller, the session and the tool give none (T-054).
-        bound: The tool with its arguments, or their error, if they were read before `begin`.
-        began_ns: When it was made, on the clock of ``time.perf_counter_ns``.
-        cpu_ns: Processor time of the function; 0 where it is not known.
-        entry: The entry that is notified of the end, if the session detects duplicates by request ids; see `results`.
-        error: The error with which it ended; None while it runs and after a success.
-        is_over: Whether it has ended.
-        items: The values that it gave, by output.
-        memory_bytes: The most memory that its child process took; 0: it had no child process.
-        most_ms: The longest time that it may take, whatever the caller asks for; 0: no limit.
-        session: The session in which it runs; None if there is none.
-        tool: The tool that is called; None if it does not exist.
-        took_s: Seconds until it ended.
+        default_ms: The time limit if the caller, the session and the tool have none (T-054).
+        bound: The tool with its bound arguments, or an error, if the arguments were read before `begin`.
+        began_ns: When the call was made, on the clock of ``time.perf_counter_ns``.
+        cpu_ns: The processor time of the function; 0 if it is not known.
+        entry: The entry of `Results` that is notified of the end, if the session detects duplicates by request ids.
+        error: The error with which the call ended; None while it runs and after a success.
+        is_over: Whether the call has ended.
+        items: The values of the function, by output.
+        memory_bytes: The peak memory of its child process; 0: there was no child process.
+        most_ms: The upper bound of the time limit, even if the caller asks for more; 0: none.
+        session: The host session in which it runs; None if there is none.
+        tool: The tool that is called; None if there is no such tool.
+        took_s: How many seconds the call took.
     """
 
     __slots__ = (
@@ -147,9 +147,9 @@ class ToolCall(Operation):
         self.bound: tuple[Tool, Binding | BridgeError] | None = None
 
     def aside(self, size: int, key: str = "bound") -> Await | None:
-        """A step that reads the arguments in another thread before `begin`.
+        """Return a step that reads the arguments in another thread before `begin`.
 
-        None if the arguments are small, or were read already.
+        None if the arguments are small, or were already read.
 
         Args:
             size: The size of the request, in bytes.
@@ -162,10 +162,10 @@ class ToolCall(Operation):
         return Await(key, partial(aside.run, self.bind))
 
     def bind(self, other: ToolCall | None = None) -> None:
-        """Bind the arguments, in any thread; `begin` raises their errors.
+        """Bind the arguments, in any thread; their errors are reported by `begin`.
 
         Args:
-            other: A call that has bound the same arguments.
+            other: A call that has already bound the same arguments.
         """
         if other is not None:
             self.bound = other.bound
@@ -176,18 +176,18 @@ class ToolCall(Operation):
                 self.bound = tool, error.kept()
 
     def begin(self, session: HostSession, *, is_shared: bool = False) -> Sequence[CallStep]:
-        """Begin to run in a session.
+        """Begin the call in a host session.
 
         Args:
             session: The session.
             is_shared: Whether other conversations may join the invocation by its key.
 
         Returns:
-            The steps; none if it was refused and is over.
+            The steps; empty if the call was refused, and so has ended.
 
         Raises:
-            NoPlace: The session runs as many tool calls as it may; a call of a batch waits for a place, any other call
-                fails.
+            NoPlace: The session has reached its limit of tool calls, and this is a call of a batch, which waits; any
+                other call is refused.
         """
         try:
             return self._begin(session, is_shared=is_shared)
@@ -240,10 +240,10 @@ class ToolCall(Operation):
         return bound
 
     def begin_at_host(self, session: HostSession) -> float:
-        """Begin to run in a session as a call of its host's tool, which is no invocation here.
+        """Begin the call of a tool of the session's host, which is not an invocation of this process.
 
         Returns:
-            How long it may take, in seconds (T-054).
+            How many seconds the call may take (T-054).
 
         Raises:
             BridgeError: The call was refused; the caller passes this error to `finish`.
@@ -276,9 +276,9 @@ class ToolCall(Operation):
         return BridgeError(Kind.TOOL_NOT_FOUND, text, tool_id=name)
 
     def emitted(self, event: Emitted) -> Sequence[CallStep]:
-        """Take a value of the function.
+        """Keep a value of the function.
 
-        Several conversations may share the call, and each passes the same event; it counts once.
+        Several conversations may share the call and pass the same event; the value is kept once.
         """
         if self.is_over or event is self._last or (event.message.headers and METADATA in event.message.headers):
             return _NO_STEPS
@@ -302,19 +302,19 @@ class ToolCall(Operation):
 
     @property
     def correlation_id(self) -> str:
-        """The correlation id that the caller gives; made up if it gives none (T-175)."""
+        """The correlation id of the call: the caller's, or a new one (T-175)."""
         self._correlation = self._correlation or correlation_of(self.asked.metadata, self.asked.context)
         return self._correlation
 
     def check(self, payload: bytes, size: int = 0) -> None:
-        """Check one item that the function gave.
+        """Check one value of the function.
 
         Args:
-            payload: A serialised ``Any``.
-            size: The size of the message that carries the item; 0: the item is not sent.
+            payload: The value as a serialised ``Any``.
+            size: The size of the message that carries the value; 0: the value is not sent.
 
         Raises:
-            BridgeError: The result is too large to be sent (T-062), or breaks a rule of the tool (T-049).
+            BridgeError: The value is too large to be sent (T-062), or breaks a rule of the tool (T-049).
         """
         size, most = size or len(payload), self.host_sessions.settings.message_bytes
         if size > most:
@@ -324,7 +324,7 @@ class ToolCall(Operation):
             self.tool.check(payload)
 
     def finish(self, error: InvocationError | None) -> None:
-        """Finish the call; the first ending counts."""
+        """Finish the call, without an error if it is None; only the first call of this method counts."""
         if self.is_over:
             return
         self.is_over = True
@@ -341,20 +341,20 @@ class ToolCall(Operation):
             self._forget()
 
     def _forget(self) -> None:
-        """Drop large arguments, since a cancelled timer of the function may keep this object until it is due."""
+        """Drop large arguments, since a cancelled timer of the function may keep this object until its time."""
         asked = self.asked
-        own = dict(asked.context)  # each field of a request keeps the whole request alive
+        own = dict(asked.context)  # a copy, since each field of a request keeps the whole request alive
         self.asked = msgspec.structs.replace(asked, args=(), kwargs=_NO_KWARGS, context=own)
 
     def repeated(self, error: InvocationError | None) -> None:
-        """Note the ending of the call that this one repeats, and whose answer this one gets."""
+        """Finish this call, which repeats another one and gets its answer."""
         self.is_over, self.error = True, error
         self.took_s = (time.perf_counter_ns() - self.began_ns) * 1e-9
         if self.host_sessions.repeated is not None:
             self.host_sessions.repeated(self)
 
     def release(self) -> None:
-        """Drop the call's values, because the caller was answered."""
+        """Drop the values, because the caller was answered."""
         self.items, self._last = [[]], None
 
     def _told(self, error: InvocationError) -> BridgeError:
@@ -364,7 +364,7 @@ class ToolCall(Operation):
         return told
 
     def result(self) -> bytes:
-        """The result of a call that has succeeded, as a serialised ``Any``."""
+        """The result of a call that succeeded, as a serialised ``Any``."""
         items = self.items
         if len(items) == 1:
             (given,) = items
@@ -375,5 +375,5 @@ class ToolCall(Operation):
 
 
 def correlation_of(metadata: Mapping[str, str], context: Mapping[str, str]) -> str:
-    """The correlation id of a call, from its metadata, otherwise from its context; a new one if neither has one."""
+    """The correlation id of a call, from its metadata or else its context; a new one if neither has one."""
     return metadata.get(CORRELATION) or context.get("correlation_id") or uuid4().hex

@@ -1,4 +1,4 @@
-"""`ToolError`: raised by a function that is called as a tool, to choose the kind of error that its caller gets."""
+"""`ToolError`: a function that is called as a tool raises it to choose the kind of error that its caller gets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from invoker.protocols.toolbridge.wire import KINDS
 
 
 class ToolError(StatusError):
-    """Raised by a function to choose the kind of error, the text and the details that the caller of a tool sees.
+    """A function raises it to choose the kind, the text and the details of the error that the caller of the tool gets.
 
     Callers of other protocols get the status of the kind, and the text.
 

@@ -1,4 +1,4 @@
-"""`Tools`: the functions of a catalogue as the bridge shows them; `Tool`: one tool (T-021 to T-035)."""
+"""`Tools`: the functions of a catalogue as tools; `Tool`: one of them (T-021 to T-035)."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _GIVES_MANY: Final = (ResultShape.STREAM, ResultShape.SEVERAL, ResultShape.UNKNO
 
 
 class Tool:
-    """A function as the bridge shows it.
+    """A function as a tool.
 
     Args:
-        spec: The spec of its function.
+        spec: The spec of the function.
 
     Attributes:
-        id: ``module:qualname``, or its name if it was not loaded from a module.
+        id: ``module:qualname``, or the name if the function was not loaded from a module.
         name: The name in the catalogue.
         function: The name, for ``Open.function``.
         outputs: How many outputs it has.
         accepts: The value for ``Open.accepts``.
-        is_stream: Whether it may give any number of values.
-        check: Refuses a result that does not fit the annotation (T-049); None: any result is right.
+        is_stream: Whether the function may yield any number of values.
+        check: Raises if a result breaks a rule of the annotation (T-049); None: there are no rules.
 
     Raises:
-        SpecError: Its name is not valid for a tool, or its annotations have a rule that does not exist.
+        SpecError: The name is not valid for a tool, or an annotation has an unknown rule.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class Tool:
         return made
 
     def _type(self, told: ToolInfo) -> pb.ToolType:
-        """The type of a tool; streaming comes before all other types, since a caller must know it (T-029)."""
+        """The type of a tool; streaming takes precedence, since it determines how the tool is called (T-029)."""
         if self.is_stream:
             return pb.STREAMING
         return pb.BATCH if told.batch else pb.COMPOSITE if told.tools else pb.STANDARD
@@ -122,8 +122,8 @@ class Tools:
         tells: Whether callers may see the names of the tools (H-062).
 
     Attributes:
-        tells: As given.
-        left_out: Functions that cannot be tools, by name, and why.
+        tells: Whether callers may see the names of the tools.
+        left_out: The errors of functions that cannot be tools, by name.
         specs: The descriptions that callers get, sorted by name (T-033).
 
     Raises:
@@ -160,9 +160,9 @@ class Tools:
         return self._found.get(key)
 
     def near(self, key: str) -> str:
-        """The name that a caller may have meant by an unknown one; empty if no name is similar.
+        """The name that a caller may have meant by an unknown name; empty if no name is similar.
 
-        If there are many tools, none is suggested: comparing three hundred names blocks the loop for seven
+        If there are many tools, none is suggested, since comparing three hundred names blocks the event loop for seven
         milliseconds.
         """
         names = self._by_name if self.tells and len(self._by_name) <= _MOST_COMPARED else ()
@@ -193,7 +193,7 @@ def _told(argument: Argument, words: str) -> pb.ArgumentSpec:
         try:
             made.default_value.MergeFromString(pack(argument.default))
         except Unserializable:
-            made.ClearField("default_value")  # a default that no caller could send
+            made.ClearField("default_value")  # a default that cannot be encoded
     return made
 
 
@@ -218,7 +218,7 @@ def _validation(rules: Constraints) -> pb.ValidationRules:
 
 
 def _result_check(spec: FunctionSpec) -> Callable[[bytes], None] | None:
-    """A function that refuses results which break the rules of the annotation (T-049)."""
+    """Return a function that raises if a result breaks a rule of the annotation (T-049)."""
     check = _output(spec).constraints.checker()
     if check is None:
         return None

@@ -1,4 +1,4 @@
-"""How types are written in a ToolSpec: as Python's `typing` writes them, and as Elixir does (T-025, T-026)."""
+"""Writes types for a ToolSpec, in the notation of Python's `typing` and in that of Elixir (T-025, T-026)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ELIXIR: Final = {str: "binary", bytes: "binary", bytearray: "binary", memoryvie
 
 
 def python_type(annotation: Any) -> str:
-    """The annotation with the capitals of `typing`: ``List[str]``, ``Optional[int]``."""
+    """The annotation in the notation of `typing`: ``List[str]``, ``Optional[int]``."""
     annotation = _plain(annotation)
     if annotation in (_EMPTY, Any, object):
         return "Any"
@@ -53,7 +53,7 @@ def python_type(annotation: Any) -> str:
 
 
 def elixir_type(annotation: Any) -> str:
-    """The annotation as a type of Elixir: ``[binary]``, ``integer | nil``."""
+    """The annotation as an Elixir type: ``[binary]``, ``integer | nil``."""
     annotation = _plain(annotation)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in UNIONS:
@@ -81,7 +81,7 @@ def elixir_type(annotation: Any) -> str:
 def allowed_values(annotation: Any) -> tuple[str, ...]:
     """The values that `typing.Literal` or an Enum allows, as texts in the order of declaration.
 
-    Empty for other types.
+    For other types the result is empty.
     """
     annotation = _plain(annotation)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
@@ -96,7 +96,7 @@ def allowed_values(annotation: Any) -> tuple[str, ...]:
 
 
 def spelled(value: Any) -> str:
-    """A value in the form that T-047 compares."""
+    """A value as text, for comparison with the allowed values (T-047)."""
     value = _value(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -106,7 +106,7 @@ def _value(one: Any) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """An annotation without names and marks around it. A name whose definition contains itself stays."""
+    """An annotation without aliases and ``Annotated``; a recursive alias is left as it is."""
     return annotation if is_recursive(annotation) else bare(annotation)
 
 

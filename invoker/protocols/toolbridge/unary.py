@@ -1,6 +1,6 @@
-"""`UnarySession`: the base of sessions of one request, whose frames are neither tool calls nor their results.
+"""`UnarySession`: the base class of the sessions of all rpcs with one request, except single tool calls.
 
-A subclass gives the classes of its request and response, and handles a request::
+A subclass names the classes of its request and response, and handles a request::
 
     class GetSessionInfo(UnarySession[pb.GetSessionInfoRequest]):
         reads, answers = pb.GetSessionInfoRequest, pb.SessionInfo
@@ -8,7 +8,7 @@ A subclass gives the classes of its request and response, and handles a request:
         def asked(self, request): return (Ask("look", Look(space_of(request.session_id))),)
         def answered(self, key, value): return self.reply(pb.SessionInfo(...))
 
-An rpc with a stream of responses gives `Send` steps by itself, and ends with `Close`.
+The session of an rpc with a stream of responses makes `Send` steps itself, and ends with `Close`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def parsed(host_sessions: HostSessions, reads: type[R], frame: bytes) -> R:
 
 
 class UnarySession(ABC, Generic[R]):
-    """One rpc with one request.
+    """The session of an rpc with one request.
 
     Args:
         host_sessions: The host sessions.
@@ -77,7 +77,7 @@ class UnarySession(ABC, Generic[R]):
         """Handle a request; may raise InvocationError."""
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Continue with an answer of the store; may raise InvocationError."""
+        """Continue with the answer to a question; may raise InvocationError."""
         raise AssertionError(f"{type(self).__name__} asks no store: {key} {value!r}")
 
     def told(self, topic: str, value: Any) -> Sequence[Step]:
@@ -95,11 +95,11 @@ class UnarySession(ABC, Generic[R]):
     # Subclasses call these.
 
     def reply(self, response: Protobuf) -> Sequence[Step]:
-        """Send a response, and end with OK."""
+        """Send a response, and end the rpc with OK."""
         return (Send(response.SerializeToString()), self._closing(Close()))
 
     def fail(self, error: InvocationError) -> Sequence[Step]:
-        """Send an error in the response if it has a field for it, otherwise by the status of the rpc (T-160)."""
+        """Send an error in the response if that has a field for errors, otherwise as the status of the rpc (T-160)."""
         if "error" in self.answers.DESCRIPTOR.fields_by_name and not isinstance(error, ENDS_RPC):
             return self.reply(self.answers(error=translated(error).kept().info()))
         return self.refuse(error)
@@ -125,13 +125,13 @@ class UnarySession(ABC, Generic[R]):
             return self.fail(error)
 
     def half_close(self) -> Sequence[Step]:
-        """Note that the caller sends no more; without a request the rpc is refused."""
+        """Translate the half-close of the caller; an rpc without a request is refused."""
         if self._is_asked or self.is_closed:
             return ()
         return (self._closing(Close(no_request())),)
 
     def deliver(self, event: Event) -> Sequence[Step]:
-        """Pass an event to the method for its kind; errors end the rpc."""
+        """Pass an event to the method for its kind; an error ends the rpc."""
         if self.is_closed:
             return ()
         try:

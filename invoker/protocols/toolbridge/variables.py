@@ -1,4 +1,4 @@
-"""The rpcs that get, set and list the variables of a host session; `core.variables` defines how they are stored."""
+"""The rpcs that get, set and list the variables of a host session; `core.variables` defines how these are stored."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ R = TypeVar("R", pb.GetVariableRequest, pb.SetVariableRequest, pb.ListVariablesR
 
 _SECOND: Final = 1_000_000_000
 _MOST: Final = 1000
-"""Variables that are listed unless a limit is given."""
+"""How many variables are listed if the request sets no limit."""
 
 _TAGS: Final = 100
-"""The most tags that a listing may ask for; each variable is compared with each of them."""
+"""How many tags a request to list variables may have; each variable is compared with each of them."""
 
 _INT32: Final = 2**31 - 1
 _GONE: Final = {"unknown": Reason.UNKNOWN, "expired": Reason.EXPIRED, "cleaned": Reason.DROPPED}
 
 
 class Talking(UnarySession[R]):
-    """An rpc that asks the store several questions in turn, and makes its response from the result."""
+    """The base of rpcs that ask the store several questions in turn, and make the response from the result."""
 
     session_id: str
     request: R
     _talk: Talk[Any]
 
     def talk(self, request: R, space: str) -> Talk[Any]:
-        """Make the generator of the questions about a space."""
+        """Return a generator that asks questions about a space."""
         raise NotImplementedError
 
     def reported(self, result: Any) -> Sequence[Step]:
@@ -55,7 +55,7 @@ class Talking(UnarySession[R]):
         self._talk = self.talk(request, space_of(request.session_id))
         return self._go_on(None)
 
-    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is one question at a time
+    def answered(self, key: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - only one question is asked at a time
         """Ask the next question, or send the response."""
         return self._go_on(value)
 
@@ -74,11 +74,11 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
     reads, answers = pb.GetVariableRequest, pb.VariableResponse
 
     def talk(self, request: pb.GetVariableRequest, space: str) -> Talk[Variable | None]:
-        """The questions that read the variable."""
+        """Return the generator of questions that reads the variable."""
         return read(space, request.variable_name)
 
     def reported(self, result: Variable | None) -> Sequence[Step]:
-        """Send the variable; a missing one is no error."""
+        """Send the variable; a missing variable is not an error."""
         response = pb.VariableResponse(exists=result is not None)
         if result is not None:
             response.value.ParseFromString(result.value)
@@ -88,15 +88,15 @@ class GetSessionVariable(Talking[pb.GetVariableRequest]):
 
 
 class SetSessionVariable(Talking[pb.SetVariableRequest]):
-    """Writes one variable, or deletes it where the request has no value (T-118 to T-120).
+    """Writes one variable, or deletes it if the request has no value (T-118 to T-120).
 
-    Sets a variable; a value that no tool could read is refused (T-052), since it would make later calls of others fail.
+    A value that no tool could decode is refused (T-052), since it would make later calls fail.
     """
 
     reads, answers = pb.SetVariableRequest, pb.StatusResponse
 
     def asked(self, request: pb.SetVariableRequest) -> Sequence[Step]:
-        """Check whether the value can be read; a large one is read in a thread."""
+        """Check whether the value can be decoded; a large value is decoded in another thread."""
         value = request.value.SerializeToString()
         aside = self.host_sessions.aside
         if len(value) > LARGE and aside is not None and aside.is_due():
@@ -106,7 +106,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(request)
 
     def answered(self, key: str, value: Any) -> Sequence[Step]:
-        """Begin, once the value is read; or continue with the questions."""
+        """Ask the first question after the value was decoded, or the next one."""
         if key != "read":
             return super().answered(key, value)
         if isinstance(value, InvocationError):
@@ -114,7 +114,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         return super().asked(self.request)
 
     def talk(self, request: pb.SetVariableRequest, space: str) -> Talk[Variable | None]:
-        """The questions that write the variable, or delete it if the request has no value."""
+        """Return the generator that writes the variable, or deletes it if the request has no value."""
         if not request.HasField("value"):
             return delete(space, request.variable_name)
         given = request.metadata if request.HasField("metadata") else None
@@ -128,7 +128,7 @@ class SetSessionVariable(Talking[pb.SetVariableRequest]):
         )
 
     def reported(self, result: Variable | None) -> Sequence[Step]:
-        """Confirm that the variable is set or deleted."""
+        """Confirm that the variable was set or deleted."""
         done = "deleted" if result is None else "set"
         text = f"the variable {self.request.variable_name!r} is {done}"
         return self.reply(pb.StatusResponse(success=True, message=text))
@@ -140,7 +140,7 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
     reads, answers = pb.ListVariablesRequest, pb.ListVariablesResponse
 
     def talk(self, request: pb.ListVariablesRequest, space: str) -> Talk[list[Variable]]:
-        """The questions that list the variables; raises BridgeError for an invalid limit or too many tags."""
+        """Return the generator that lists the variables; raises BridgeError for an invalid limit or too many tags."""
         if request.limit < 0:
             text = f"limit is {request.limit}; expected a number that is not negative, where 0 is {_MOST}"
             raise BridgeError(Kind.VALIDATION, text, code="range", field="limit")
@@ -160,9 +160,9 @@ class ListSessionVariables(Talking[pb.ListVariablesRequest]):
 
 
 def _check(value: bytes) -> None:
-    """Refuse a value that cannot be read.
+    """Raise if a value cannot be decoded.
 
-    A DataFrame is not checked, since that takes libraries that may be missing.
+    A DataFrame is not checked, since its libraries may not be installed.
     """
     try:
         unpack(value)
@@ -181,7 +181,7 @@ def told_of(error: VariableError, session_id: str) -> BridgeError:
 
 
 def stamp(time_ns: int) -> Timestamp:
-    """A time as a message of the wire."""
+    """Convert a time in nanoseconds to a Timestamp."""
     seconds, nanos = divmod(time_ns, _SECOND)
     return Timestamp(seconds=seconds, nanos=nanos)
 

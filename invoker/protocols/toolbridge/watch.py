@@ -1,10 +1,10 @@
-"""WatchSessionVariables: sends each change of a session's variables, as long as the caller listens (T-127 to T-132).
+"""WatchSessionVariables: sends each change of a session's variables until the caller ends the rpc (T-127 to T-132).
 
-The store gives the changes in the order in which they were made, after the existing values. While the caller is
-slow they wait in `invoker.core.store.News`, which keeps the last change of each variable when there are too many.
+The store reports the existing values, then the changes in their order. If the caller is slow, changes wait in
+`invoker.core.store.News`; when there are too many, only the last change of each variable is kept.
 
-The update of a large variable is the same bytes for all watches that send it at the same time. The budget of the
-process counts it for each of them, as if it had its own, since only the wires know when they have sent it.
+All watches that send the update of a large variable at the same time share its bytes. Even so, the budget of the
+process counts these bytes once for each watch, since only the connections know when the bytes were sent.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from invoker.protocols.toolbridge.unary import UnarySession
 from invoker.protocols.toolbridge.variables import stamp, told_of
 
 _NAMES: Final = 10_000
-"""The most variables that are watched by name, as many as a session may have (T-125)."""
+"""How many variables can be watched by name: as many as a session may have (T-125)."""
 
 _VALUE: Final = varint(pb.VariableUpdate.VALUE_FIELD_NUMBER << 3 | 2)
-"""The tag of the value, which its length follows."""
+"""The protobuf tag of the value, which is followed by its length."""
 
 
 class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
-    """One watch; it ends with the session, or with its caller."""
+    """One watch; it ends with the session, or when the caller leaves."""
 
     reads, answers = pb.WatchVariablesRequest, pb.VariableUpdate
     _session_id = ""
 
     def asked(self, request: pb.WatchVariablesRequest) -> Sequence[Step]:
-        """Listen to the space; no names mean all (T-129)."""
+        """Subscribe to the space of the session; without names, to all variables (T-129)."""
         check_id(request.session_id)
         self._session_id = request.session_id
         if len(request.variable_names) > _NAMES:
@@ -53,7 +53,7 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         names = tuple(PREFIX + name for name in request.variable_names)
         return (Subscribe(space_of(self._session_id), names or None, has_initial=request.include_initial),)
 
-    def told(self, topic: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - it listens to one space
+    def told(self, topic: str, value: Any) -> Sequence[Step]:  # noqa: ARG002 - there is only one subscription
         """Send one change; the end of the session ends the rpc (T-131)."""
         if isinstance(value, Refused):
             raise session_gone(self._session_id, value.reason)
@@ -62,7 +62,7 @@ class WatchSessionVariables(UnarySession[pb.WatchVariablesRequest]):
         return (Send(self._shared(value, value.value)),)
 
     def _shared(self, change: Change, value: bytes) -> SharedFrame:
-        """The update for all watches of this change. Its bytes are joined only if it is not found."""
+        """The serialised update, which is shared by all watches of this change."""
         operation = _operation(change)
         head = pb.VariableUpdate(name=change.name.removeprefix(PREFIX)).SerializeToString()
         tail = pb.VariableUpdate(operation=operation, timestamp=stamp(change.updated_ns)).SerializeToString()

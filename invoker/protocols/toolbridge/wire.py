@@ -1,7 +1,7 @@
-"""What errors are on the wire; and requests for tool calls as this server reads them, whose ``Any`` fields stay bytes.
+"""Constants of errors on the wire; and the classes of requests for tool calls, whose ``Any`` fields stay bytes.
 
-An argument goes to its function as a serialised ``Any``. Bytes and messages look the same on the wire, so message
-classes whose ``Any`` fields are bytes save parsing and serialising each argument.
+A function gets each argument as a serialised ``Any``. Fields of bytes and of messages are encoded alike, so classes in
+which the ``Any`` fields have the type bytes save parsing and serialising each argument.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: Final[Mapping[str, Status]] = {
     "SessionExpired": Status.NOT_FOUND,
     "InternalError": Status.INTERNAL,
 }
-"""The kinds of errors that callers of tools get, and the status that callers of other protocols get (T-159, T-161)."""
+"""The kinds of errors that callers of tools get, each with the status for callers of other protocols (T-159, T-161)."""
 
 TRAILER: Final = "dspex-error-bin"
 """The trailer with the `ErrorInfo` of an rpc that fails (T-160)."""
@@ -32,7 +32,7 @@ _PACKAGE: Final = "dspex.read"
 
 
 def _classes() -> dict[str, Any]:
-    """The published messages in a package of their own, in which each ``Any`` is a field of bytes."""
+    """Make the classes of the published messages again, with a field of bytes instead of each ``Any``."""
     published = descriptor_pb2.FileDescriptorProto()
     pb.DESCRIPTOR.CopyToProto(published)
     wanted = {"ToolCallRequest", "ToolStreamRequest", "StreamConfig", "BatchToolCallRequest", "ToolCallItem"}

@@ -1,4 +1,4 @@
-"""`Agent` thinks with a language model, calls tools of its session, and answers."""
+"""`Agent`: an agent of the bridge, which uses a language model and the tools of its session to answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from invoker.protocols.toolbridge.client.values import packed_each, read, read_s
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A thought of the model before it acts."""
+    """A thought of the model before an action."""
 
     text: str
     step: int
@@ -35,7 +35,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The result of the tool; a tool that failed gives ``{"error": ...}``."""
+    """The result of the tool; if the tool failed, ``{"error": ...}``."""
 
     output: Any
     step: int
@@ -49,7 +49,7 @@ class Answer:
     Attributes:
         values: The outputs of the signature, by name.
         total_steps: How many steps there were.
-        steps: The thoughts and actions, if the agent was made to report them.
+        steps: The thoughts and actions, if the agent was made with ``tells_steps``.
     """
 
     values: Mapping[str, Any]
@@ -61,7 +61,7 @@ Step = Thought | Action | Observation | Answer
 
 
 class Run(Stream[pb.AgentExecutionChunk, Step]):
-    """The steps of one run, as they are made; the last is the `Answer`."""
+    """Iterates over the steps of one run as they are made; the last is the `Answer`."""
 
     def __init__(self, link: Link, agent_id: str, request: pb.ExecuteAgentRequest) -> None:
         super().__init__(lambda: link.listen("ExecuteAgent", request, pb.AgentExecutionChunk), agent_id, link.target)
@@ -86,11 +86,11 @@ class Run(Stream[pb.AgentExecutionChunk, Step]):
 
 
 class Agent:
-    """An agent of a session; it ends with the session.
+    """An agent of a session; it is dropped with the session.
 
     Attributes:
-        id: The id that the bridge gives it.
-        tool_count: How many tools it may choose from.
+        id: The id that the bridge made.
+        tool_count: How many tools the agent can use.
         capabilities: The capabilities that the bridge reports.
     """
 
@@ -101,13 +101,12 @@ class Agent:
         self.capabilities = tuple(made.capabilities)
 
     def run(self, values: Mapping[str, Any], *, context: Mapping[str, Any] = EMPTY, stream: bool = True) -> Run:
-        """Run the agent with the inputs of its signature, and watch its steps.
+        """Run the agent with the inputs of its signature, and iterate over its steps.
 
         Args:
             values: The inputs, by name.
-            context: Values for the tools of the run, which read them by `ctx.config(dict)`; the model does not see
-                them.
-            stream: Whether each step is reported; otherwise only the answer comes.
+            context: Values that the tools read by `ctx.config(dict)`; the model does not get them.
+            stream: Whether each step is reported; otherwise only the answer is.
         """
         request = pb.ExecuteAgentRequest(
             agent_id=self.id, input=struct(values), context=packed_each(context), stream=stream

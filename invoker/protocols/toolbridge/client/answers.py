@@ -1,4 +1,4 @@
-"""The answers of a bridge, as plain Python."""
+"""The responses of a bridge, as plain Python objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The whole answer to a call that succeeded."""
+    """The complete answer to a call that succeeded."""
 
     value: Any
     request_id: str
@@ -38,7 +38,7 @@ class Item:
     """One item of a batch: its value, or its error.
 
     Attributes:
-        index: The index of the call that it answers.
+        index: The index of the call.
     """
 
     index: int
@@ -59,12 +59,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The answer to a batch; calls that were not started because another had failed have no item.
+    """The answer to a batch; a call that was not started, because another one had failed, has no item.
 
     Attributes:
         items: The items in the order of the calls.
         duration_ms: How long the whole batch took.
-        average_ms: How long a call that ran took on average.
+        average_ms: How long the calls that ran took on average.
     """
 
     id: str
@@ -79,14 +79,14 @@ class Batch:
         """The values of all items.
 
         Raises:
-            ToolExecutionError: A call failed; the error is the first one's.
+            ToolExecutionError: A call failed; this is the error of the first one.
         """
         return [item.unwrap() for item in self.items]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """The bridge's data of a session."""
+    """What the bridge reports about a session."""
 
     id: str
     created_at: datetime
@@ -112,10 +112,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """A metric that counts values by their size.
+    """A metric that counts values by their range.
 
     Attributes:
-        buckets: Upper bound and how many values are not above it, ascending; the last bound is infinite.
+        buckets: Pairs of an upper bound and the number of values up to this bound, ascending; the last bound is
+            infinite.
     """
 
     buckets: tuple[tuple[float, int], ...]
@@ -124,17 +125,17 @@ class Histogram:
 
 
 def when(stamp: Timestamp) -> datetime:
-    """A time with the zone UTC; fractions of a microsecond are dropped."""
+    """Convert a time to a datetime in UTC; fractions of a microsecond are dropped."""
     return stamp.ToDatetime(tzinfo=UTC)
 
 
 def metrics_in(sent: pb.ExecutionMetrics) -> Metrics:
-    """The metrics of a call, from its message."""
+    """Convert the metrics of a call."""
     return Metrics(sent.duration_ms, sent.cpu_time_ms, sent.memory_bytes, dict(sent.custom_metrics))
 
 
 def result_in(tool: str, sent: pb.ToolCallResponse) -> ToolResult:
-    """Read the answer to a call.
+    """Convert the answer to a call.
 
     Raises:
         ToolExecutionError: The call failed.
@@ -145,7 +146,7 @@ def result_in(tool: str, sent: pb.ToolCallResponse) -> ToolResult:
 
 
 def batch_in(tools: Mapping[int, str], sent: pb.BatchToolCallResponse) -> Batch:
-    """Read the answer to a batch.
+    """Convert the answer to a batch.
 
     Args:
         tools: The tools of the calls, by index.
@@ -164,7 +165,7 @@ def batch_in(tools: Mapping[int, str], sent: pb.BatchToolCallResponse) -> Batch:
 
 
 def info_in(sent: pb.SessionInfo) -> SessionInfo:
-    """Read the data of a session."""
+    """Convert the data of a session."""
     return SessionInfo(
         id=sent.session_id,
         created_at=when(sent.created_at),
@@ -177,12 +178,12 @@ def info_in(sent: pb.SessionInfo) -> SessionInfo:
 
 
 def health_in(sent: pb.HealthCheckResponse) -> Health:
-    """The health of a service and its dependencies, from its message."""
+    """Convert the health of a service and its dependencies."""
     return Health(_serving(sent.status), {name: _serving(status) for name, status in sent.dependencies.items()})
 
 
 def metric_in(sent: pb.MetricValue) -> int | float | str | Histogram:
-    """The value of one metric, from its message."""
+    """Convert the value of one metric."""
     match sent.WhichOneof("value"):
         case "integer_value":
             return sent.integer_value

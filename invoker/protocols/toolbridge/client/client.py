@@ -1,4 +1,4 @@
-"""`ToolBridge` calls the tools of any bridge that speaks ``dspex.bridge``.
+"""`ToolBridge`: a client that calls the tools of any server of the gRPC service ``dspex.bridge``.
 
 ::
 
@@ -36,11 +36,11 @@ class ToolBridge:
         tls: The TLS settings of the connection; None: plain text.
         metadata: Sent with every rpc.
         max_output_bytes: The largest answer, and the largest chunk of a stream, that is received.
-        retry_waits_s: How long to wait before each further attempt at a call that has a ``request_id``; none: it is
-            never tried again.
+        retry_waits_s: The waits in seconds before each retry of a call that has a ``request_id``; empty: there are no
+            retries.
 
-    Proxies from environment variables are ignored, since bridges are on the same network. All methods belong to one
-    event loop.
+    Proxies from environment variables are ignored, since bridges are on the same network. All methods must be called on
+    the same event loop.
     """
 
     def __init__(
@@ -85,19 +85,19 @@ class ToolBridge:
         telemetry: bool = False,
         keep: bool = False,
     ) -> ToolSession:
-        """A session, which ``async with`` makes and cleans up.
+        """A session of the bridge, which ``async with`` makes and cleans up.
 
         Args:
-            session_id: The id of the session; empty: a random one. A session that exists and was made in the same way
-                is used.
+            session_id: The id of the session; empty: a random one. A session with this id and the same options is used
+                again.
             callback_address: The address at which this program serves the same service, so that the bridge can call its
                 tools.
-            metadata: Kept with the session.
+            metadata: Data that the bridge keeps with the session.
             max_concurrent_tools: How many tools may run in it at once; 0: the bridge's default.
-            default_timeout_s: The time limit of a call without one of its own; 0: the bridge's default.
+            default_timeout_s: The time limit in seconds of calls without their own; 0: the bridge's default.
             caching: Whether a repeated ``request_id`` is answered from memory.
-            telemetry: Whether the calls of this session are counted by its name.
-            keep: Whether the session stays at the end of the block; the bridge cleans it up some time after the last
+            telemetry: Whether the bridge counts the calls of this session separately.
+            keep: Whether the session is kept at the end of the block; the bridge drops it some time after the last
                 call.
 
         Raises:
@@ -114,7 +114,7 @@ class ToolBridge:
         return ToolSession(self._link, session_id, options, is_kept=keep)
 
     async def health(self, service: str = "") -> Health:
-        """The health of the bridge, or of one service of it: ``tools``, ``sessions``, ``variables``, ``agents``.
+        """Ask for the health of the bridge or of one service: ``tools``, ``sessions``, ``variables`` or ``agents``.
 
         Raises:
             ToolCommunicationError: NOT_FOUND: there is no such service.
@@ -125,12 +125,12 @@ class ToolBridge:
     async def metrics(
         self, *names: str, start: datetime | None = None, end: datetime | None = None
     ) -> dict[str, int | float | str | Histogram]:
-        """The counts of the bridge.
+        """Ask for the metrics of the bridge.
 
         Args:
-            names: The metrics; none: all. Unknown ones are left out.
-            start: Only counts from this time on, within the last hour; with its zone, or in UTC.
-            end: Only counts up to this time.
+            names: The names of the metrics; none: all. Unknown ones are left out.
+            start: Counts from this time on, within the last hour; a time without a zone is in UTC.
+            end: Counts up to this time.
         """
         request = pb.GetMetricsRequest(metric_names=names, start_time=_stamp(start), end_time=_stamp(end))
         answer = await self._link.ask("GetMetrics", request, pb.MetricsResponse)

@@ -1,8 +1,8 @@
-"""The errors with which a request to a tool bridge fails, as its caller sees them.
+"""The errors that a client raises when a request to a tool bridge fails.
 
 A bridge reports an error in one of three places: in the field `error` of a response, in the last chunk of a stream, or
 by the status of the rpc with an `ErrorInfo` in the trailer ``dspex-error-bin`` (T-160). Snakepit ends a stream by a
-status whose text is JSON (T-079). All of these are a `ToolExecutionError`; a status without further data is a
+status whose text is JSON (T-079). All of these raise `ToolExecutionError`; a status without such data raises
 `ToolCommunicationError`.
 
 Source: docs/reference/tool-bridge.md 2.10 (T-159 to T-162).
@@ -25,15 +25,15 @@ from invoker.protocols.toolbridge.wire import KINDS, TRAILER
 
 
 class ToolExecutionError(CallFailed):
-    """The bridge answered with an error: of the tool, of the arguments, of the session, of a limit.
+    """The bridge answered with an error: of the tool, the arguments, the session, or a limit.
 
     Attributes:
-        tool: The tool that was called; empty where the request was about none.
+        tool: The tool that was called; empty if the request called none.
         type: ``ToolNotFound``, ``ValidationError``, ``TimeoutError``, ``ResourceExhausted``, ``SessionExpired`` or
             ``InternalError``; other bridges may have more.
         message: The bridge's text.
         details: Details from the bridge, such as ``code`` and ``field``.
-        stacktrace: The stacktrace of the tool; most bridges keep it to themselves.
+        stacktrace: The stacktrace of the tool; empty from most bridges.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ToolExecutionError(CallFailed):
 
     @property
     def code(self) -> str:
-        """The error within its type, such as ``missing_arg``; empty if the bridge gives none."""
+        """The code of the error within its type, such as ``missing_arg``; empty if the bridge sends none."""
         return self.details.get("code", "")
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class ToolExecutionError(CallFailed):
 
 
 class ToolCommunicationError(CallFailed):
-    """The rpc failed: there is no connection, time ran out, or the bridge refused without an `ErrorInfo`.
+    """The rpc failed: no connection, the deadline, or an error without an `ErrorInfo`.
 
     Attributes:
         code: The status of gRPC.
@@ -81,12 +81,12 @@ class ToolCommunicationError(CallFailed):
 
 
 def failed(tool: str, info: pb.ErrorInfo) -> ToolExecutionError:
-    """Make the exception for an error that a bridge sent."""
+    """Make the exception for an `ErrorInfo` from a bridge."""
     return ToolExecutionError(tool, info.type, info.message, info.details, stacktrace=info.stacktrace)
 
 
 def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
-    """Make the exception for an rpc that has ended with another status than OK.
+    """Make the exception for an rpc that ended with another status than OK.
 
     Args:
         tool: The tool that was called; empty: none.
@@ -106,7 +106,7 @@ def from_status(tool: str, error: grpc.RpcError, target: str) -> CallFailed:
 
 
 def status_of(error: grpc.RpcError) -> Status:
-    """The status with which an rpc has ended."""
+    """The status with which an rpc ended."""
     return _parts(error)[0]
 
 
@@ -116,18 +116,18 @@ def _parts(error: Any) -> tuple[Status, str, Iterable[tuple[str, str | bytes]]]:
 
 
 def told_in(trailers: Iterable[tuple[str, str | bytes]]) -> pb.ErrorInfo | None:
-    """The error in the trailers of an rpc; None if there is none, or it cannot be read."""
+    """The `ErrorInfo` in the trailers of an rpc; None if there is none, or it cannot be parsed."""
     for key, value in trailers:
         if key == TRAILER and isinstance(value, bytes):
             try:
                 return pb.ErrorInfo.FromString(value)
             except WireError:
-                break  # its details are lost; the status stays
+                break  # the details are lost, but the status is still reported
     return None
 
 
 def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None:
-    """The error in a status of Snakepit: the text of INTERNAL is JSON, that of NOT_FOUND names a session or a tool."""
+    """Read the error in a status of Snakepit: JSON as the text of INTERNAL, a session or tool in NOT_FOUND."""
     if tool and status is Status.NOT_FOUND:
         is_session = text.lower().startswith("session")
         return ToolExecutionError(tool, "SessionExpired" if is_session else "ToolNotFound", text, status=status)
@@ -139,7 +139,7 @@ def _snakepit(tool: str, status: Status, text: str) -> ToolExecutionError | None
         return None
     if not isinstance(said, dict) or not isinstance(message := said.get("message"), str):
         return None
-    # the type is the name of a Python class and not one of the bridge's kinds (T-065 has a field for it)
+    # Snakepit's type is the name of a Python class, and not a kind of the bridge (T-065 has a field for it)
     details = {"exception": said["type"]} if isinstance(said.get("type"), str) else {}
     trace = said.get("traceback")
     return ToolExecutionError(

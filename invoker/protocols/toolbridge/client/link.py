@@ -1,4 +1,4 @@
-"""`Link` is the connection of a client to one bridge: it makes rpcs, and turns their endings into exceptions."""
+"""`Link`: the connection of a client to one bridge; makes rpcs, and raises exceptions for their errors."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"]
 
 
 class Link:
-    """A channel and the methods of the bridge on it.
+    """A gRPC channel to a bridge, with methods for each form of rpc.
 
     Args:
         target: ``host:port``, or any name that gRPC understands.
         tls: The TLS settings of the connection; None: plain text.
         metadata: Sent with every rpc.
-        max_output_bytes: The largest message that is accepted.
-        retry_waits_s: How long to wait before each further attempt at a call that may be repeated.
+        max_output_bytes: The largest message that is accepted, in bytes.
+        retry_waits_s: The waits in seconds before each retry of a call that may be repeated.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Link:
         """Make a unary rpc.
 
         Raises:
-            ToolExecutionError: The bridge refused, and said why.
+            ToolExecutionError: The bridge answered with an error.
             ToolCommunicationError: The rpc failed.
         """
         try:
@@ -71,7 +71,7 @@ class Link:
     async def insist(
         self, method: str, request: Message, answer: type[M], *, tool: str, deadline_s: float | None = None
     ) -> M:
-        """Make a unary rpc as `ask` does, but try again if it is unknown whether the bridge got the request (T-162)."""
+        """Make a unary rpc as `ask` does, but retry if it is unknown whether the bridge got the request (T-162)."""
         for wait_s in self._retry_waits_s:
             try:
                 return await self._once(method, request, answer, deadline_s)
@@ -84,7 +84,7 @@ class Link:
     def listen(
         self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None
     ) -> grpc.aio.UnaryStreamCall[Message, M]:
-        """Make an rpc that answers with a stream."""
+        """Make an rpc whose response is a stream."""
         call = self._methods.get(method)
         if call is None:
             call = self._methods[method] = self._channel.unary_stream(

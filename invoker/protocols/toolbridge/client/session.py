@@ -1,4 +1,4 @@
-"""`ToolSession`: a session of the bridge, in which tools are called, and which has variables and agents."""
+"""`ToolSession`: a session of the bridge, with its tools, variables and agents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from invoker.protocols.toolbridge.client.values import packed_all, packed_each
 from invoker.protocols.toolbridge.client.variables import Variables
 
 LATE_S = 5.0
-"""How long after the time of a call the rpc is given up, if the bridge has not."""
+"""The rpc of a call is cancelled this many seconds after the call's time limit, if the bridge has not ended the
+call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a batch; `ToolCall.of` has the form of a call."""
+    """One call of a batch; ``ToolCall.of("add", 1, b=2)`` is written like a call."""
 
     tool: str
     args: Sequence[Any] = ()
@@ -39,16 +40,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOptions:
-    """The options of a session; an option that is not given has the bridge's default.
+    """The options of a session; for an option that is not given, the bridge has a default.
 
     Attributes:
         callback_address: The address at which this program serves the same service, so that the bridge can call its
             tools.
-        metadata: Kept with the session.
-        max_concurrent_tools: How many tools may run in it at once.
-        default_timeout_s: The time limit of a call without one of its own.
+        metadata: Data that the bridge keeps with the session.
+        max_concurrent_tools: How many tools may run in the session at once.
+        default_timeout_s: The time limit in seconds of calls without their own.
         caching: Whether a repeated ``request_id`` is answered from memory.
-        telemetry: Whether the calls of this session are counted by its name.
+        telemetry: Whether the bridge counts the calls of this session separately.
     """
 
     callback_address: str = ""
@@ -76,8 +77,8 @@ class ToolSession:
 
     Attributes:
         id: The id of the session.
-        variables: Its variables.
-        tool_count: How many tools it can call; known once it is open.
+        variables: The variables of the session.
+        tool_count: How many tools the session can call; known once the session is open.
         capabilities: The capabilities that the bridge reports; known once the session is open.
     """
 
@@ -100,14 +101,15 @@ class ToolSession:
         try:
             await self.close(force=True)
         except CallFailed:
-            if kind is None:  # the body's exception says more
+            if kind is None:  # the exception of the block is more important
                 raise
 
     async def open(self) -> None:
-        """Make the session; a session that exists and was made in the same way is unchanged.
+        """Make the session; one that exists with the same options is left unchanged.
 
         Raises:
-            ToolExecutionError: The bridge refused; ``code`` is ``session_exists`` if it was made in another way.
+            ToolExecutionError: The bridge refused; ``code`` is ``session_exists`` if the session exists with other
+                options.
         """
         request = self._options.request(self.id)
         answer = await self._link.ask("InitializeSession", request, pb.InitializeSessionResponse)
@@ -117,16 +119,16 @@ class ToolSession:
         self.capabilities = tuple(answer.capabilities)
 
     async def close(self, *, force: bool = False) -> str:
-        """Clean up the session with all its variables and agents; a session that is already gone is no error.
+        """Clean up the session with all its variables and agents; it is no error if the session no longer exists.
 
         Args:
-            force: Whether to do so even while tools run in it; these are cancelled.
+            force: Whether tools that run in the session are cancelled; otherwise they are an error.
 
         Returns:
-            The bridge's message about it.
+            The message of the bridge.
 
         Raises:
-            ToolExecutionError: Tools run in it.
+            ToolExecutionError: Tools are running in the session.
         """
         request = pb.CleanupSessionRequest(session_id=self.id, force=force)
         answer = await self._link.ask("CleanupSession", request, pb.StatusResponse)
@@ -135,12 +137,12 @@ class ToolSession:
         return answer.message
 
     async def info(self) -> SessionInfo:
-        """Get the bridge's data of the session."""
+        """Ask what the bridge knows about the session."""
         request = pb.GetSessionInfoRequest(session_id=self.id)
         return info_in(await self._link.ask("GetSessionInfo", request, pb.SessionInfo))
 
     async def tools(self) -> list[Tool]:
-        """The tools that can be called."""
+        """Ask for the tools that can be called."""
         request = pb.GetSessionToolsRequest(session_id=self.id)
         answer = await self._link.ask("GetSessionTools", request, pb.GetSessionToolsResponse)
         return [tool_in(one) for one in answer.tools]
@@ -151,7 +153,7 @@ class ToolSession:
         Raises:
             ToolExecutionError: The bridge answered with an error.
             ToolCommunicationError: The rpc failed.
-            EncodeError: An argument has no form on the wire; nothing was sent.
+            EncodeError: An argument cannot be encoded; nothing was sent.
         """
         return (await self.execute(tool, args, kwargs)).value
 
@@ -165,16 +167,17 @@ class ToolSession:
         timeout_s: float = 0.0,
         context: Mapping[str, str] = EMPTY,
     ) -> ToolResult:
-        """As `call`, with all options of a call, and the whole answer.
+        """Call a tool as `call` does, with all options, and return the complete answer.
 
         Args:
-            tool: Its id or its name.
-            args: By position.
+            tool: The id or the name of the tool.
+            args: The positional arguments.
             kwargs: The keyword arguments by name.
-            request_id: Identifies repeated calls. Only a call with one is tried again, up to three times, when the rpc
-                fails with UNAVAILABLE or DEADLINE_EXCEEDED; a session with caching runs it only once.
-            timeout_s: The time limit of the tool; 0: the limit of the session.
-            context: Values for the tool, beside its arguments.
+            request_id: Identifies repetitions of the call. Only a call with a request id is retried if the rpc fails
+                with UNAVAILABLE or DEADLINE_EXCEEDED, by default up to three times; a session with caching runs it only
+                once.
+            timeout_s: The time limit of the tool in seconds; 0: the limit of the session.
+            context: Values that the tool can read in addition to its arguments.
         """
         request = pb.ToolCallRequest(
             session_id=self.id,
@@ -191,7 +194,7 @@ class ToolSession:
         return result_in(tool, answer)
 
     def stream(self, tool: str, /, *args: Any, **kwargs: Any) -> ToolStream:
-        """Call a tool with these arguments, for its results as they are made."""
+        """Call a tool with these arguments, and iterate over its results as they are made."""
         return self.open_stream(tool, args, kwargs)
 
     def open_stream(
@@ -206,17 +209,18 @@ class ToolSession:
         backpressure: bool = True,
         deadline_s: float | None = None,
     ) -> ToolStream:
-        """As `stream`, with all options of a stream.
+        """Call a tool as `stream` does, with all options of a stream.
 
         Args:
-            tool: Its id or its name.
-            args: By position.
+            tool: The id or the name of the tool.
+            args: The positional arguments.
             kwargs: The keyword arguments by name.
-            stream_id: Repeated in each chunk; empty: the bridge makes one.
-            chunk_size: Larger bytes are sent in several chunks; 0: 64 KiB.
-            buffer_size: How many values the tool may be ahead of us; 0: 16.
-            backpressure: Whether the tool waits for this client; if not, it runs ahead until the bridge holds too much.
-            deadline_s: Seconds after which the client gives up; None: never.
+            stream_id: An id that is repeated in each chunk; empty: the bridge makes one.
+            chunk_size: Values of bytes that are larger than this are sent in several chunks; 0: 64 KiB.
+            buffer_size: How many values the tool may be ahead of this client; 0: 16.
+            backpressure: Whether the tool waits for this client; if not, it runs ahead until the bridge holds too many
+                bytes.
+            deadline_s: The stream ends with DEADLINE_EXCEEDED after this many seconds; None: never.
         """
         request = pb.ToolStreamRequest(
             session_id=self.id,
@@ -240,14 +244,14 @@ class ToolSession:
         max_parallel: int = 0,
         batch_id: str = "",
     ) -> Batch:
-        """Make many calls by one rpc; a call that fails is an item with an error.
+        """Make many calls in one rpc; a call that fails becomes an item with an error.
 
         Args:
-            calls: The calls in the order of the answers.
-            parallel: Whether several run at once; if not, one after the other.
+            calls: The calls; their answers have the same order.
+            parallel: Whether several calls run at once; if not, they run one after the other.
             stop_on_error: Whether no further call begins after one has failed.
             max_parallel: How many calls run at once; 0: the bridge's default.
-            batch_id: Repeated in the answer.
+            batch_id: An id that is repeated in the answer.
         """
         items = [
             pb.ToolCallItem(index=index, tool_id=one.tool, args=packed_all(one.args), kwargs=packed_each(one.kwargs))
@@ -272,11 +276,11 @@ class ToolSession:
 
         Args:
             signature: The inputs and outputs, such as ``question, context -> answer: int``.
-            tools: Names of the tools that it may use; none: all.
-            max_iters: The most steps before it has to answer; 0: 5.
+            tools: The names of the tools that the agent may use; none: all.
+            max_iters: How many steps the agent may take before it has to answer; 0: 5.
             llm: The model: ``provider``, or ``model`` and ``base_url``, as far as the bridge allows.
             verbose: Whether the bridge logs more.
-            tells_steps: Whether the answer has the steps.
+            tells_steps: Whether the answer lists the steps.
         """
         config = pb.AgentConfig(verbose=verbose, return_intermediate_steps=tells_steps, llm_config=packed_each(llm))
         request = pb.CreateReActAgentRequest(
@@ -286,5 +290,5 @@ class ToolSession:
 
 
 def _milliseconds(seconds: float) -> int:
-    """A time in milliseconds for the wire, at least 1, since 0 means that none is given."""
+    """Convert a time to milliseconds for the wire, at least 1, since 0 means that there is no limit."""
     return max(1, round(seconds * 1000)) if seconds > 0 else round(seconds * 1000)

@@ -1,4 +1,4 @@
-"""`Tool` and its parts: how a bridge describes a tool, as plain Python."""
+"""`Tool` and its parts: the description of a tool, as plain Python objects."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Rules:
 
     Attributes:
         pattern: A regular expression that matches anywhere in the value.
-        min_value: The least value allowed.
-        max_value: The greatest value allowed.
-        min_length: The least length, in code points, bytes or items.
-        max_length: The greatest length, in code points, bytes or items.
+        min_value: The smallest value that is allowed.
+        max_value: The largest value that is allowed.
+        min_length: The smallest length that is allowed, in code points, bytes or items.
+        max_length: The largest length that is allowed, in code points, bytes or items.
         custom: Names of further rules.
     """
 
@@ -33,7 +33,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a tool; 0: the bridge names no limit."""
+    """The limits of a tool; 0: the bridge reports no limit."""
 
     timeout_s: float = 0.0
     memory_bytes: int = 0
@@ -43,14 +43,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool, or its result.
+    """One argument of a tool, or the result.
 
     Attributes:
         name: The name of the parameter; ``return`` for a result.
         python_type: The type in Python, such as ``List[str]``.
         elixir_type: The type in Elixir, such as ``[binary]``.
         is_required: Whether it has no default.
-        default: The default; None as well where there is none.
+        default: The default; None if there is none.
         allowed_values: The allowed values as text; empty: any.
         description: The description from the docstring.
         rules: The rules for its value.
@@ -72,9 +72,9 @@ class Tool:
 
     Attributes:
         id: ``module:qualname``; ``callback:name`` for tools of the host.
-        name: The name that most callers give.
+        name: The name by which callers usually call the tool.
         kind: ``STANDARD``, ``STREAMING``, ``BATCH`` or ``COMPOSITE``.
-        rules: The rules that the result obeys.
+        rules: The rules for the result.
     """
 
     id: str
@@ -90,7 +90,7 @@ class Tool:
 
 
 def tool_in(spec: pb.ToolSpec) -> Tool:
-    """Read one tool.
+    """Convert the description of one tool.
 
     Raises:
         ValueError: A default has an unknown type.

@@ -1,4 +1,4 @@
-"""`Stream` is an rpc that answers with a stream, read as an async iterator; `ToolStream` is the stream of a tool."""
+"""`Stream`: the response of a streaming rpc as an async iterator; `ToolStream`: the stream of a tool."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ T = TypeVar("T")
 class Stream(AsyncIterator[T], Generic[M, T]):
     """Iterates over the values of a streaming call; the request is sent when the first value is asked for.
 
-    Leave it by ``async with`` or `close`, which cancel what still runs; one that is dropped is cancelled, too. The
-    bridge continues only as fast as the stream is read.
+    End it by ``async with`` or `close`, which cancel an rpc that still runs; dropping the stream cancels the rpc, too.
+    The bridge continues only as fast as the stream is read.
     """
 
     def __init__(self, start: Callable[[], grpc.aio.UnaryStreamCall[Any, M]], tool: str, target: str) -> None:
@@ -49,7 +49,7 @@ class Stream(AsyncIterator[T], Generic[M, T]):
             try:
                 frame = await self._next()
             except asyncio.CancelledError:
-                if self._is_cancelled:  # another task than the one that reads
+                if self._is_cancelled:  # the cancel came from another task, so the reader gets an error
                     raise ToolCommunicationError.by_caller() from None
                 self.cancel()
                 raise
@@ -69,17 +69,17 @@ class Stream(AsyncIterator[T], Generic[M, T]):
         raise StopAsyncIteration
 
     def cancel(self) -> None:
-        """Cancel what still runs; its reader gets `ToolCommunicationError` with CANCELLED. Idempotent."""
+        """Cancel the rpc if it still runs; its reader gets `ToolCommunicationError` with CANCELLED. Idempotent."""
         self._is_over = self._is_cancelled = True
         if self._rpc is not None:
             self._rpc.cancel()
 
     async def close(self) -> None:
-        """Cancel what still runs. Idempotent."""
+        """Cancel the rpc if it still runs. Idempotent."""
         self.cancel()
 
     def _read(self, frame: M) -> tuple[T] | None:
-        """The value of a frame for the reader, or None if it has none."""
+        """The value for the reader in a frame; None if the frame has none."""
         raise NotImplementedError
 
     def _ended(self) -> None:
@@ -93,16 +93,16 @@ class Stream(AsyncIterator[T], Generic[M, T]):
 
 
 class ToolStream(Stream[pb.ToolStreamChunk, Any]):
-    """The values that a tool gives.
+    """Iterates over the values that a tool yields.
 
     Attributes:
-        id: The id of the stream, as the bridge calls it; known with the first chunk.
-        index: The index of the tool's output that gave the last value (T-086).
-        metadata: The tool's metadata that came up to the last value, by key.
-        total_chunks: At the end: how many chunks of data there were.
-        metrics: At the end: the time and memory of the call.
+        id: The id of the stream; known after the first chunk.
+        index: The index of the output to which the last value belongs (T-086).
+        metadata: The tool's metadata that came before the last value, by key.
+        total_chunks: The number of chunks of data; known at the end.
+        metrics: The time and memory of the call; known at the end.
 
-    Bytes that the bridge has split come as they were (T-080).
+    Bytes that the bridge split into several chunks are joined again (T-080).
     """
 
     def __init__(

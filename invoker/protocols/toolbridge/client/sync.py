@@ -1,6 +1,6 @@
 """`SyncToolBridge`: the client for code without an event loop; it runs one in a thread of its own.
 
-Each class does the same as its namesake without ``Sync``, but blocks instead of being awaited.
+Each class does the same as the class without ``Sync`` in its name, but its methods block instead of being awaited.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class SyncStream(SyncIterator[T]):
-    """Iterate the stream for its values; see `Stream`. One thread may iterate while another cancels."""
+    """Iterates over the values of a stream; see `Stream`. One thread may iterate while another cancels."""
 
     def __init__(self, portal: Portal, stream: Stream[Any, T]) -> None:
         super().__init__(portal, stream)
         self.source = stream
-        """The stream itself, for what it knows beside the values; see `ToolStream`."""
+        """The async stream, for its attributes; see `ToolStream`."""
 
     cancel = close = soon(Stream.cancel)
 

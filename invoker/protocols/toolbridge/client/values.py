@@ -1,4 +1,4 @@
-"""Converts values to and from the form for a bridge, which is `google.protobuf.Any`."""
+"""Converts values to `google.protobuf.Any`, which bridges exchange, and back."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from invoker.codecs.anyvalue import pack, unpack
 
 
 def packed(value: Any) -> AnyMessage:
-    """A value as it travels; nothing is coerced silently (T-104).
+    """Pack a value into an ``Any``; nothing is coerced silently (T-104).
 
     Raises:
-        EncodeError: The value has no form on the wire.
+        EncodeError: The value cannot be encoded.
     """
     return AnyMessage.FromString(pack(value))
 
 
 def packed_all(values: Sequence[Any]) -> list[AnyMessage]:
-    """Several values as serialised messages, in their order."""
+    """Pack several values, in their order."""
     return [packed(value) for value in values]
 
 
 def packed_each(values: Mapping[str, Any]) -> dict[str, AnyMessage]:
-    """Several values as serialised messages, by their names."""
+    """Pack several values, by name."""
     return {name: packed(value) for name, value in values.items()}
 
 
 def read(value: AnyMessage) -> Any:
-    """The plain Python value of a received message.
+    """Unpack a received value into a plain Python value.
 
     Raises:
         DecodeError: The value has an unknown type, or its bytes are malformed.
@@ -40,14 +40,14 @@ def read(value: AnyMessage) -> Any:
 
 
 def struct(values: Mapping[str, Any]) -> Struct:
-    """Several values as the one message that agents accept."""
+    """Convert values by name to the Struct that agents accept."""
     made = Struct()
     packed(dict(values)).Unpack(made)
     return made
 
 
 def read_struct(values: Struct) -> dict[str, Any]:
-    """The values of a Struct message; a number that was an int is an int again."""
+    """Convert a Struct to values by name; a number without a fraction becomes an int."""
     whole = AnyMessage()
     whole.Pack(values)
     made: dict[str, Any] = read(whole)

@@ -1,4 +1,4 @@
-"""`Variables` are the named values of a session, which its tools see, too."""
+"""`Variables`: the named values of a session, which its tools can also read and write."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MISSING: Any = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable and its data.
+    """A variable, with its value and further data.
 
     Attributes:
         type: ``integer``, ``string``, ``map`` and so on.
-        created_by: Its maker: ``elixir`` or ``python``.
+        created_by: The language that made it: ``elixir`` or ``python``.
     """
 
     value: Any
@@ -70,7 +70,7 @@ class Change:
 
 
 class Watch(Stream[pb.VariableUpdate, Change]):
-    """The changes of variables, as they are made; only the latest of a variable that changes faster than it is read."""
+    """Iterates over changes of variables; of changes that come faster than they are read, only the latest is kept."""
 
     def _read(self, frame: pb.VariableUpdate) -> tuple[Change]:
         value = read(frame.value) if frame.HasField("value") else None
@@ -85,13 +85,13 @@ class Variables:
         self._session_id = session_id
 
     async def get(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a variable, or ``default`` if it does not exist."""
+        """Get the value of a variable, or ``default`` if the variable does not exist."""
         request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name)
         answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
         return read(answer.value) if answer.exists else default
 
     async def describe(self, name: str) -> Variable | None:
-        """A variable with all its data; None if it does not exist."""
+        """Get a variable with all its data; None if it does not exist."""
         request = pb.GetVariableRequest(session_id=self._session_id, variable_name=name, include_metadata=True)
         answer = await self._link.ask("GetSessionVariable", request, pb.VariableResponse)
         if not answer.exists:
@@ -109,17 +109,17 @@ class Variables:
         created_by: str = "",
         create: bool = True,
     ) -> None:
-        """Give a variable a value.
+        """Set the value of a variable.
 
         Args:
             name: The name of the variable.
-            value: Anything that a tool can take.
-            tags: New tags, which replace the old ones; None: the old ones stay.
-            created_by: ``python`` or ``elixir``; empty: the bridge takes ``elixir``. Used only for new variables.
-            create: Whether to make it if it does not exist.
+            value: Any value that can be an argument of a tool.
+            tags: New tags, which replace the old ones; None: the old ones are kept.
+            created_by: ``python`` or ``elixir``, for new variables only; empty: ``elixir``.
+            create: Whether the variable is made if it does not exist.
 
         Raises:
-            ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if it does not exist.
+            ToolExecutionError: The bridge refused; ``code`` is ``variable_not_found`` if the variable does not exist.
         """
         request = pb.SetVariableRequest(
             session_id=self._session_id, variable_name=name, value=packed(value), create_if_missing=create
@@ -129,7 +129,7 @@ class Variables:
         await self._change(request)
 
     async def delete(self, name: str) -> None:
-        """Remove a variable; the wire has no rpc for this, so an absent value is set (T-119).
+        """Delete a variable; the protocol has no rpc for that, so a request without a value is sent (T-119).
 
         Raises:
             ToolExecutionError: The variable does not exist.
@@ -137,24 +137,24 @@ class Variables:
         await self._change(pb.SetVariableRequest(session_id=self._session_id, variable_name=name))
 
     async def list(self, prefix: str = "", *, tags: Sequence[str] = (), limit: int = 0) -> list[VariableRow]:
-        """The variables, sorted by name.
+        """List the variables, sorted by name.
 
         Args:
             prefix: The prefix of the names to list.
             tags: Each is ``key`` or ``key=value``; all must match.
-            limit: How many variables to list at most; 0: the bridge's limit, which is 1000.
+            limit: How many variables to list at most; 0: 1000.
         """
         request = pb.ListVariablesRequest(session_id=self._session_id, prefix=prefix, tags=tags, limit=limit)
         answer = await self._link.ask("ListSessionVariables", request, pb.ListVariablesResponse)
         return [_row(one) for one in answer.variables]
 
     def watch(self, *names: str, initial: bool = True) -> Watch:
-        """Watch variables change.
+        """Watch for changes of variables.
 
         Args:
             names: The names of the variables; none: all.
-            initial: Whether to begin with the existing values. Without ``initial``, changes before the bridge has the
-                request are missed.
+            initial: Whether to begin with the existing values. Otherwise changes that are made before the bridge gets
+                the request are missed.
         """
         request = pb.WatchVariablesRequest(session_id=self._session_id, variable_names=names, include_initial=initial)
         link = self._link

@@ -1,3 +1,3 @@
-"""The command line's verbs of the tool bridge."""
+"""The commands of the tool bridge on the command line."""
 
 __all__: list[str] = []

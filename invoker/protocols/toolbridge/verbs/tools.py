@@ -1,4 +1,4 @@
-"""``python -m invoker inspect --tools``: shows the functions as callers of the tool bridge see them."""
+"""``python -m invoker inspect --tools``: shows the functions as tools of the tool bridge."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker.protocols.toolbridge.tools import Tools
 
 
 def listed(functions: Sequence[FunctionSpec]) -> tuple[list[dict[str, Any]], str]:
-    """The tools, for JSON and for readers.
+    """The tools as JSON data, and as text.
 
     Raises:
         SpecError: A function cannot be a tool.
@@ -23,7 +23,7 @@ def listed(functions: Sequence[FunctionSpec]) -> tuple[list[dict[str, Any]], str
 
 
 def described_tools(functions: Iterable[FunctionSpec]) -> list[dict[str, Any]]:
-    """The tools with values that JSON has, sorted by name; the fields are those of a ToolSpec.
+    """The tools as JSON data, sorted by name; the fields are those of a ToolSpec.
 
     Raises:
         SpecError: A function cannot be a tool.
@@ -32,7 +32,7 @@ def described_tools(functions: Iterable[FunctionSpec]) -> list[dict[str, Any]]:
 
 
 def tools_text(functions: Iterable[FunctionSpec]) -> str:
-    """The tools as text for readers.
+    """The tools as text.
 
     Raises:
         SpecError: A function cannot be a tool.
@@ -83,7 +83,7 @@ def _rules(rules: pb.ValidationRules) -> dict[str, Any]:
 
 
 def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
-    """A title, what the tool does, and one line for each argument, the result and the limits."""
+    """The lines of a tool: its title, its description, each argument, the result and the limits."""
     where = f"  ({tool['tool_id']})" if tool["tool_id"] != tool["name"] else ""
     yield f"{tool['name']}{where}  {tool['type'].lower()}"
     if tool["description"]:
@@ -100,7 +100,7 @@ def _lines(tool: dict[str, Any], spec: FunctionSpec) -> Iterable[str]:
 
 
 def _open(spec: FunctionSpec) -> Iterable[tuple[str, str]]:
-    """Further arguments, which a ToolSpec cannot describe."""
+    """Describe ``*args`` and ``**kwargs``, which a ToolSpec cannot represent."""
     words = read_docstring(spec.doc).arguments
     for one in spec.call.parameters:
         if one.is_variadic and (spec.open_names if one.by_keyword else spec.open_inputs):

@@ -1,15 +1,15 @@
-"""`Runner`: an agent on DSPy's ReAct, whose steps are reported as they come.
+"""`Runner`: runs an agent by DSPy's ReAct, and reports its steps as they are made.
 
 Theory. The loop is DSPy's own: `dspy.ReAct` asks the model, calls the tool, and in the end asks for the outputs. Three
 of its public attributes are replaced, and the state of each run is in a context variable::
 
-    react.react   `_Step`: asks the model by the same instructions, but takes any text for the tool's name and
-                  arguments, reports thought and action, and turns an answer that cannot be read into a failed step
-    react.tools   `_Toolbox`: gives a tool that fails if the step cannot be done (T-143) each tool     calls the host
-    session's tool, and reports the observation
+    react.react   `_Step`: asks the model by the same instructions, but accepts any text as the tool's name and
+                  arguments, reports thought and action, and turns an answer that cannot be parsed into a failed step
+    react.tools   `_Toolbox`: for a step that cannot be done it returns a tool that fails (T-143)
+    each tool     calls the tool of the host session, and reports the observation
 
-DSPy's settings are given by ``dspy.context``, which is a context variable of the run's task. Its global history, traces
-and caches are off: they would keep what agents were asked.
+DSPy's settings are given by ``dspy.context``, which is a context variable of the run's task. DSPy's global history,
+traces and caches are off, since they would keep the questions to agents.
 """
 
 from __future__ import annotations
