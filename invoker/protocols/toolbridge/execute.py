@@ -186,7 +186,7 @@ class ExecuteTool:
         return self._answer(call)
 
     def _share(self, session: HostSession, asked: Asked, call: ToolCall) -> Sequence[CallStep]:
-        """Run the call for all callers that send its request id, or wait for one that already runs; on the event loop."""
+        """Run the call for all callers that send its request id, or wait for one that runs; on the event loop."""
         host_sessions = self._host_sessions
         with host_sessions.lock:
             entry = results_of(host_sessions, session).find(asked, host_sessions.now_ns())
