@@ -1,6 +1,3 @@
-"""Federated compute: sessions of devices, and the rounds of training that they feed.
-
-All of it is pure and never waits.
-"""
+"""Federated compute: sessions of devices, and the rounds of training in which the devices take part."""
 
 __all__: list[str] = []

@@ -1,16 +1,15 @@
-"""`AggregatingSession`: the conversation of a round with its aggregation function; it has no peer (F-079 to F-084).
+"""`AggregatingSession`: runs the aggregation function of a round as a conversation without a peer (F-079 to F-084).
 
-A round is one invocation. Its conversation is translated like that of a peer, except that the frames are messages of a
-round: `Begin`, then a `Report` for each update in the order in which they were accepted, then `Enough`; or `Abandon` at
-any time. The backing runs it by a reactor for sessions that store, with a wire that drops all frames, a window of
-`AHEAD` messages, and these messages as frames. The round is notified::
+A round is one invocation. Instead of frames, this session translates messages of the round: `Begin`, then a `Report`
+for each accepted update in order, then `Enough`; or `Abandon` at any time. The backing runs the session by a reactor
+whose wire drops all frames, with a window of `AHEAD` messages. The round is notified by these calls::
 
-    taken(ordinal)                  the input has taken this report, in order
-    finished(checkpoint, error)     the last thing, once: the function has ended, or its run was given up
+    taken(ordinal)                  the function's input has taken this report; reports come in order
+    finished(checkpoint, error)     once, as the last call: the function has ended, or was abandoned
 
-The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). Further reports wait here,
-and the devices that sent them wait for their answers. The reactor reports room by `Wants`: half of the window is free.
-If bytes are the bound, half a window of messages says too little, so the session waits until the function itself waits
+The function is fed at most `AHEAD` reports, and `AHEAD_BYTES`, before it reads them (F-081). Further reports wait in
+this session, and their devices wait for answers. The reactor sends `Wants` when half of the window is free. If the
+bytes are the tighter limit, `Wants` does not show that there is room, so the session waits until the function waits
 (`hears_waits`).
 """
 
@@ -29,13 +28,13 @@ from invoker.message import Headers, Message
 from invoker.tensors.checkpoint import CHECKPOINT
 
 AHEAD: Final = 16
-"""Reports that the function has been fed but has not read (F-081); the window of the reactor."""
+"""How many reports the function is fed before it reads them (F-081); the window of the reactor."""
 
 AHEAD_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of such reports; beyond them one report at a time is fed."""
+"""The size of such reports in bytes; above it, one report at a time is fed."""
 
 _ACCEPTS: Final = f"{CHECKPOINT}, application/octet-stream;q=0.5"
-"""A function that is annotated with bytes gives bytes, which are a checkpoint as they are."""
+"""A function that is annotated with bytes returns a serialised checkpoint."""
 
 log = logging.getLogger(__name__)
 
@@ -46,22 +45,22 @@ _MODEL: Final = 1
 
 
 class Begin(msgspec.Struct, frozen=True):
-    """The first message of a round: open the invocation of its function."""
+    """The first message of a round, which opens the invocation of its function."""
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Feed one report; ``ordinal`` counts from 0 in each round."""
+    """Feeds one report; ``ordinal`` counts from 0 in each round."""
 
     ordinal: int
     message: Message[bytes]
 
 
 class Enough(msgspec.Struct, frozen=True):
-    """No more reports come, so the function's input ends."""
+    """Ends the function's input, since no more reports come."""
 
 
 class Abandon(msgspec.Struct, frozen=True):
-    """The round is given up; ``error`` is the reason."""
+    """Ends the round with ``error``."""
 
     error: InvocationError
 
@@ -70,23 +69,23 @@ Word: TypeAlias = Begin | Report | Enough | Abandon
 
 
 class Hears(Protocol):
-    """A round, which is notified when its reports are taken or the aggregation ends."""
+    """A round, which is notified when its reports are taken and when the aggregation ends."""
 
     def taken(self, ordinal: int) -> None:
-        """Note that the input has taken a report."""
+        """Called when the function's input has taken a report."""
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
-        """Note that the invocation is over, with the next checkpoint or with an error."""
+        """Called when the invocation has ended, with the next checkpoint or with an error."""
 
 
 class AggregatingSession:
-    """One round's invocation.
+    """The conversation of one round.
 
     Args:
-        hears: The round that is notified; see the module.
+        hears: The round, which is notified; see the module's docstring.
         function: The name of the aggregation function in the catalogue.
-        model: The checkpoint of the round, for a function that takes it as its second input; None: the function does
-            not take it.
+        model: The checkpoint from which the round starts, if the function takes it as its second input; None: it does
+            not.
         metadata: The metadata of the conversation, for the function's `Context`.
     """
 
@@ -101,12 +100,12 @@ class AggregatingSession:
         self._opening = Open(_ID, function, (_ACCEPTS,), metadata=metadata, terms=Terms.LOOSE, protocol="federated")
         self._model = model
         self._waiting: deque[Report] = deque()
-        self._fed: deque[int] = deque()  # sizes of the reports that the function may not have read
+        self._fed: deque[int] = deque()  # sizes of the fed reports that the function may not have read yet
         self._has_begun = self._has_enough = self._is_over = False
         self._checkpoint: bytes | None = None
 
     def receive(self, frame: Word) -> Iterable[Step]:
-        """Translate one event of the round into steps."""
+        """Translate one message of the round into steps."""
         if self._is_over:
             return ()
         if isinstance(frame, Begin):
@@ -121,11 +120,11 @@ class AggregatingSession:
         return self._feed()
 
     def half_close(self) -> Iterable[Step]:
-        """Give the round up, since no more events can come."""
+        """Abandon the round, since no more messages can come."""
         return self.receive(Abandon(Cancelled("the round was given up")))
 
     def deliver(self, event: Event) -> Iterable[Step]:
-        """Handle an event: feed more reports, keep the checkpoint, or end."""
+        """Handle an event of the invocation: feed more reports, keep the checkpoint, or end."""
         if self._is_over:
             return ()
         if isinstance(event, Wants):
@@ -137,7 +136,7 @@ class AggregatingSession:
         return self._finish(event.error) if isinstance(event, Finished) else ()
 
     def release(self) -> None:
-        """Notify the round that the conversation is over, unless that was done."""
+        """Notify the round that the conversation has ended, unless that was done."""
         self._finish(Cancelled("the aggregation was ended from outside"))
 
     def _begin(self) -> Iterable[Step]:
@@ -149,7 +148,7 @@ class AggregatingSession:
         return steps
 
     def _feed(self) -> Iterable[Step]:
-        """Feed as many reports as the window allows, and end the input after the last one."""
+        """Feed reports up to the window, and end the input after the last one."""
         steps: list[Step] = []
         ahead = sum(self._fed)
         while self._waiting and len(self._fed) < AHEAD:
@@ -193,5 +192,5 @@ class AggregatingSession:
         self.hears_waits = False
         self.held = 0
         self._hears.finished(None if error is not None else checkpoint, error)
-        del self._hears  # the session refers to the model, which would stay until the garbage collector runs
+        del self._hears  # frees the model now; the session itself stays until the garbage collector runs
         return (Close(),)

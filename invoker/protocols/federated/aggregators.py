@@ -1,11 +1,11 @@
-"""Built-in aggregation functions of federated compute, and how updates are checked before these see them.
+"""Built-in aggregation functions of federated compute, and the check of updates before they are aggregated.
 
-A round gives its function the updates of devices one after the other, and the model that they started from. `mean` and
-`sum` keep one running total, so they take the memory of a few models however many devices report. They are served like
-any other function: ``aggregate = "invoker.aggregators:mean"``.
+A round feeds its function the updates of devices one after the other, and the model from which they started. `mean` and
+`sum` keep one running total, so they need the memory of a few models for any number of devices. They are named like any
+other function: ``aggregate = "invoker.aggregators:mean"``.
 
-An update that does not fit would fail the round for all. So `checker` checks an update before it is fed, and only the
-device that sent a wrong one is refused (F-086).
+An update that does not fit would fail the round for all devices. So `checker` makes a check that runs before an update
+is fed, and only the device that sent a wrong update is refused (F-086).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _SUM: Final = "invoker.aggregators:sum"
 _HEAD_BYTES: Final = 4096
 
 _LARGEST: Final = 1e300
-"""The largest element times its weight: sums of any number of updates stay finite."""
+"""The limit for an element times its weight: sums of any number of updates stay finite."""
 
 _LARGEST_INTEGER: Final = 2**43
-"""The largest element of one update: sums of a million of them fit 64 bits."""
+"""The limit for an integer element: sums of a million updates fit into 64 bits."""
 
 
 def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """The mean of the updates, each weighted by its examples; if all weights are 0, the result is the model (F-085).
+    """The mean of the updates, each weighted by its number of examples; if all weights are 0, the model (F-085).
 
     Args:
         updates: The updates, each with the names and shapes of the model.
-        model: The checkpoint that the round started from; the mean has its dtypes.
+        model: The checkpoint from which the round started; the mean has its dtypes.
 
     Raises:
         ValueError: An update does not fit.
@@ -46,7 +46,7 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
     import numpy as np
 
     totals = {name: np.zeros(array.shape, np.float64) for name, array in model.items()}
-    # otherwise each product would allocate new memory
+    # a buffer for products, each of which would otherwise allocate memory
     room = np.empty(max((one.size for one in totals.values()), default=0))
     weight = 0.0
     for update in updates:
@@ -61,12 +61,12 @@ def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 
 
 def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """The sum of the updates, element by element; the model only determines which arrays there are (F-085).
+    """The sum of the updates, element by element; the model only determines the names and shapes of the arrays (F-085).
 
     Args:
-        updates: The updates, each with the names and sizes of the model or, if the model is empty, those of the first
-            update. Flat vectors, such as sums of secure aggregation, get the shape of the model's array.
-        model: The checkpoint that the round started from.
+        updates: The updates, each with the names and sizes of the model; if the model is empty, with those of the first
+            update. A flat vector, such as a sum of secure aggregation, gets the shape of the model's array.
+        model: The checkpoint from which the round started.
 
     Raises:
         ValueError: An update does not fit; or a sum of integers needs more than 64 bits.
@@ -85,27 +85,28 @@ def sum(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
 
 
 def checker(entrypoint: str, wanted: type[Checkpoint] | None, model: bytes) -> Callable[[bytes], None] | None:
-    """A check of a round's updates before the function sees them; None: only the function checks them.
+    """Make a check for the updates of a round, to run before they are fed; None: only the function checks them.
 
-    Updates for the functions of this module are compared with the model, too. Updates for other functions only have to
-    fit the annotation of their function.
+    Updates for `mean` and `sum` are also compared with the model. Updates for other functions only have to fit the
+    annotation of the function.
 
     Args:
         entrypoint: The entrypoint of the aggregation function.
-        wanted: The annotation of its first input, if that is a checkpoint or an update.
-        model: The checkpoint that the round starts from.
+        wanted: The annotation of the function's first input, if that is a checkpoint or an update.
+        model: The checkpoint from which the round starts.
 
     Returns:
-        Raises ValueError or DecodeError for the payload of an update that does not fit, with a text for its sender.
+        A function of the payload, which raises ValueError or DecodeError for an update that does not fit; the text is
+            for its sender.
 
     Raises:
-        DecodeError: The model is no checkpoint.
+        DecodeError: The model is not a valid checkpoint.
     """
     if entrypoint not in (_MEAN, _SUM):
         return partial(_check_read, wanted) if wanted is not None else None
     like = read_checkpoint(model, Checkpoint, most_bytes=max(MOST_INFLATED, 8 * len(model)))
-    # an update has the elements of the model, of at most 16 bytes, and heads of its arrays: it never inflates beyond
-    # that
+    # an update has the elements of the model, each of at most 16 bytes, and headers of arrays: a larger inflated size
+    # is refused
     elements = builtins.sum(one.size for one in like.values())
     most_bytes = 16 * elements + _HEAD_BYTES * (len(like) + 1) if like else MOST_INFLATED
 
@@ -148,7 +149,7 @@ def _check_sum(update: Update, model: Checkpoint) -> None:
 
 
 def _check_size(update: Update) -> None:
-    """Refuse elements so large that one device would spoil the sum of all devices."""
+    """Refuse elements so large that one device could spoil the sum of all devices."""
     import numpy as np
 
     for name, array in update.items():
@@ -170,7 +171,7 @@ def _listed(checkpoint: Checkpoint) -> str:
 
 
 def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
-    """The sum of two arrays of 64 bits; for different kinds it has the kind that holds both."""
+    """The sum of two arrays of 64 bits; if their kinds differ, the sum has a kind that can hold both."""
     import numpy as np
 
     if total.dtype == array.dtype and total.dtype.kind in "fc":
@@ -185,7 +186,7 @@ def _added(name: str, total: NDArray[Any], array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Convert an array to a dtype; means of integers are rounded, not cut off."""
+    """Convert an array to a dtype; for an integer dtype, the elements are rounded."""
     import numpy as np
 
     return (np.rint(array) if dtype.kind in "iub" else array).astype(dtype)

@@ -1,4 +1,4 @@
-"""Makes the server's answers, as messages of the wire. Which form of a blob a client gets is decided here (F-065)."""
+"""Makes the server's answers as messages of the wire, and decides in which form a client gets a blob (F-065)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from invoker.protocols.federated.messages import Blob, Capabilities, Eligibility
 from invoker.protocols.federated.wire.durations import duration_of
 
 _LONGEST_S: Final = 315_576_000_000.0
-"""The longest that a Duration may be, 10,000 years."""
+"""The largest Duration in seconds, about 10,000 years."""
 
 
 def window(given: Window) -> pb.RetryWindow:
-    """A valid retry window: 0 <= delay_min <= delay_max, and both are set (F-056)."""
+    """Make a valid retry window, with 0 <= delay_min <= delay_max, both of which are set (F-056)."""
     least = _sane(given.delay_min_s)
     return pb.RetryWindow(
         retry_token=given.token,
@@ -26,7 +26,7 @@ def window(given: Window) -> pb.RetryWindow:
 def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
     """The ack of a checkin.
 
-    It says when to come again after an acceptance and after a rejection; real clients need both (F-002).
+    It has two retry windows, one after an acceptance and one after a rejection; real clients need both (F-002).
     """
     message = pb.ServerStreamMessage()
     message.checkin_request_ack.retry_window_if_accepted.CopyFrom(window(windows[0]))
@@ -35,7 +35,7 @@ def ack(windows: tuple[Window, Window]) -> pb.ServerStreamMessage:
 
 
 def rejection(given: Window | None) -> pb.RejectionInfo:
-    """The rejection of a client; it has a retry window if the client asked for no ack, which would have one (F-059)."""
+    """The rejection of a client; it has a retry window only if the client got no ack, which has one (F-059)."""
     return pb.RejectionInfo(retry_window=None if given is None else window(given))
 
 
@@ -46,7 +46,7 @@ def report_response(given: Window | None) -> pb.ServerStreamMessage:
 
 
 def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
-    """Where a client downloads a blob; ``max_age`` is set if the client may cache it (F-067)."""
+    """The address of a blob for downloads; ``max_age`` is set if the client may cache the blob (F-067)."""
     message = pb.UriResource(uri=given.gzip_uri if gzip and given.gzip_uri else given.uri)
     if given.cache_id:
         message.client_cache_id = given.cache_id
@@ -55,7 +55,7 @@ def resource(given: Resource, *, gzip: bool) -> pb.UriResource:
 
 
 def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can: Capabilities) -> None:
-    """Fill in the eligibility task, in the form that the client supports."""
+    """Fill in the eligibility task, in a form that the client supports."""
     payload.execution_id = given.execution_id
     _fill(payload, "init_checkpoint", given.checkpoint, by_http=can.eligibility_http, gzip=can.gzip)
     _fill(payload, "plan", given.plan, by_http=can.eligibility_http, gzip=can.gzip)
@@ -64,7 +64,7 @@ def fill_eligibility(payload: pb.EligibilityEvalPayload, given: Eligibility, can
 
 
 def fill_acceptance(info: pb.AcceptanceInfo, offer: Offer, can: Capabilities) -> None:
-    """Fill in a place in a round, in the form that the client supports (F-047, F-089)."""
+    """Fill in the offer of a round, in a form that the client supports (F-047, F-089)."""
     info.execution_phase_id, info.task_name = offer.phase_id, offer.task
     _fill(info, "init_checkpoint", offer.checkpoint, by_http=can.http, gzip=can.gzip)
     _fill(info, "plan", offer.plan, by_http=can.http, gzip=can.gzip)

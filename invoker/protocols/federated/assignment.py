@@ -1,4 +1,4 @@
-"""Chooses the task that a client gets: a random one of the open tasks for which it is eligible (F-046)."""
+"""Chooses the task of a client: a random one of the open tasks for which the client is eligible (F-046)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from random import Random
 
 
 def eligible(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """The tasks that a client may get, with their weights.
+    """The tasks for which a client is eligible, with their weights.
 
     Args:
         names: The names of all tasks.
-        weights: The weights that the client sends; unknown names are ignored (F-045), and tasks without a weight are
-            never assigned (F-043). None: it sends none, so all tasks have the same weight.
+        weights: The weights that the client sent; unknown names are ignored (F-045), and tasks without a weight are
+            never assigned (F-043). None: the client sent none, so all tasks have the same weight.
     """
     if weights is None:
         return dict.fromkeys(names, 1.0)
@@ -24,5 +24,5 @@ def choose(weights: Mapping[str, float], dice: Random) -> str:
     names = list(weights)
     if len(names) == 1:
         return names[0]
-    # Weights are floats of 32 bits on the wire, so their sum is finite.
+    # Weights are 32-bit floats on the wire, so their sum is finite.
     return dice.choices(names, [weights[name] for name in names])[0]

@@ -1,7 +1,7 @@
-"""`Backing`: the operations of its service that the coordinator needs, since it cannot wait itself; and its data.
+"""`Backing`: the operations that the coordinator needs from its service, since it does no I/O; and their data.
 
-The coordinator calls these on the loop and never waits for them. Where an operation takes a callback, the callback is
-called in a later turn of the loop, never from within the call.
+The coordinator calls these operations on the event loop and never waits. If an operation takes a callback, the callback
+is called in a later turn of the loop, never within the call.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.aggregating import AggregatingSession, Word
 
 DEVICE_BYTES: Final = 64 * 1024 * 1024 - 64 * 1024
-"""The most bytes of a plan and a checkpoint together. Devices take messages of 64 MiB, in which both come with names
-and sizes."""
+"""The limit of a plan and a checkpoint together, in bytes. Devices accept messages of 64 MiB, which contain both with
+names and sizes."""
 
 Check: TypeAlias = Callable[[bytes], object]
-"""A check that raises for an update that cannot be taken."""
+"""A check of an update, which raises if the update does not fit."""
 
 
 def excess(plan: bytes, checkpoint: bytes) -> str:
-    """Why devices cannot take bytes of this size; empty if they can."""
+    """The reason why this plan and checkpoint are too large for devices; empty: they are not."""
     size = len(plan) + len(checkpoint)
     if size <= DEVICE_BYTES:
         return ""
@@ -37,17 +37,17 @@ def excess(plan: bytes, checkpoint: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskSetup:
-    """A task with the data that the service has looked up for it.
+    """A task, with the data that the service has loaded for it.
 
     Attributes:
-        config: The task, as the file has it.
+        config: The task in the file.
         plan: The plan that devices run.
-        checkpoint: The checkpoint that the next round starts from: the last committed one, or the initial one.
-        committed: Number of the last round that was committed; 0: none.
-        takes_model: Whether the aggregation function has a second parameter, which gets that checkpoint.
-        checker: Makes a check of a round's updates from the checkpoint that the round starts from. If ``checker`` or
-            its result is None, only the function checks them. A check raises ValueError or InvocationError, with a text
-            for the client, which alone is excluded (F-086).
+        checkpoint: The checkpoint from which the next round starts: the last committed one, or the initial one.
+        committed: The number of the last committed round; 0: none.
+        takes_model: Whether the aggregation function has a second parameter, which gets the checkpoint.
+        checker: Makes a check for the updates of a round from the checkpoint at its start. If ``checker`` or its result
+            is None, only the function checks updates. A check raises ValueError or InvocationError, with a text for the
+            client; only this client is excluded (F-086).
     """
 
     config: TaskConfig
@@ -60,7 +60,7 @@ class TaskSetup:
 
 @dataclass(frozen=True, slots=True)
 class EligibilitySetup:
-    """The eligibility task of a population; ``spec`` is opaque."""
+    """The eligibility task of a population; ``spec`` is opaque to the server."""
 
     plan: Blob
     checkpoint: Blob
@@ -69,15 +69,16 @@ class EligibilitySetup:
 
 @dataclass(frozen=True, slots=True)
 class PopulationSetup:
-    """A population with the data that the service has looked up for it.
+    """A population, with the data that the service has loaded for it.
 
     Attributes:
-        config: The population, as the file has it.
+        config: The population in the file.
         tasks: The tasks in the order of the file.
-        tokens: Makes and judges retry tokens; None: windows have none.
-        eligibility: None: there is no eligibility task.
-        attest: Returns whether a measurement is valid; called on the loop. None: all measurements are accepted (D17).
-        api_key: The key that clients must send; empty: none.
+        tokens: Makes and verifies retry tokens; None: windows have no tokens.
+        eligibility: The eligibility task; None: there is none.
+        attest: Returns whether a measurement is valid; called on the event loop. None: all measurements are accepted
+            (D17).
+        api_key: The API key that clients must send; empty: none.
     """
 
     config: PopulationConfig
@@ -90,14 +91,15 @@ class PopulationSetup:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The result of a round, which counts only once it is stored.
+    """The result of a round, which becomes valid when it is stored.
 
     Attributes:
-        population: Its name.
-        task: Its name.
-        number: The number of the round; the stored round must be ``number - 1``, otherwise another process is ahead.
-        phase_id: Names the round.
-        checkpoint: The checkpoint that the round has given.
+        population: The name of the population.
+        task: The name of the task.
+        number: The number of the round; the last stored round must be ``number - 1``, otherwise another process is
+            ahead.
+        phase_id: The id of the round.
+        checkpoint: The checkpoint that the round produced.
     """
 
     population: str
@@ -108,27 +110,27 @@ class Commit:
 
 
 class Backing(Protocol):
-    """The methods of the service that the coordinator uses."""
+    """The operations of the service that the coordinator uses."""
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
-        """Run a conversation without a peer, with at most `AHEAD` messages of window.
+        """Run the conversation of a round, with a window of `AHEAD` messages.
 
         Returns:
-            A function that gives the session a message, in a later turn and in order; it does nothing once the session
-            has closed.
+            A function that passes a message to the session, in a later turn and in order; after the end of the session
+                it does nothing.
         """
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
-        """Store a checkpoint, and report later whether it is stored."""
+        """Store a checkpoint, and later call ``done`` with whether it was stored."""
 
     def new_id(self) -> str:
-        """Make an unguessable name for a round or an eligibility task (F-048)."""
+        """Make an unguessable id for a round or an eligibility task (F-048)."""
 
     def publish(self, checkpoint: bytes) -> Blob:
-        """Make a checkpoint available to devices, from its commit on."""
+        """Make a checkpoint available to devices."""
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``job`` off the loop, then call ``then`` with its result, or with the Exception that it raised."""
+        """Run ``job`` in a thread, then call ``then`` with its result, or with the Exception that it raised."""
 
     def wake(self, at: float) -> None:
-        """Have `tick` called at this time of the coordinator's clock, which is earlier than any time given before."""
+        """Arrange a call of `tick` at this time of the coordinator's clock, which is earlier than all times before."""

@@ -1,8 +1,8 @@
-"""``rounds.toml``: the populations of a process, their tasks, and how their rounds go (F-049, F-090, F-092, F-137).
+"""Reads ``rounds.toml``: populations, their tasks, and the settings of rounds (F-049, F-090, F-092, F-137).
 
-Everything is checked when the file is read. An error names the population, the task, the key and what was expected. So
-a process with a round that can never succeed does not start. The service checks what needs functions and files: it
-looks them up by `PopulationConfig.entrypoints` and the file names.
+All values are checked when the file is read, so that a process with a round that can never succeed does not start. An
+error names the population, the task, the key and the expected value. Only the functions and files that the file names
+are checked later, by the service.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from invoker.errors.wording import suggestion
 
 MOST_MODULUS = 2**62
 MOST_BITS = 2**31
-"""Bits of one vector of secure aggregation (D14)."""
+"""The largest vector of secure aggregation, in bits (D14)."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecAggConfig:
-    """Secure aggregation of a task.
+    """The settings of secure aggregation for a task.
 
     Attributes:
-        vectors: The modulus and the length in elements of each vector, by its name.
-        min_visible: The least number of clients whose sum may be seen; 0: as many as the threshold.
+        vectors: The modulus and the length, in elements, of each vector, by name.
+        min_visible: The smallest number of clients whose sum may be seen; 0: the threshold.
         dropout_rate: The fraction of the clients that may be lost, from 0 to below 1.
-        round_timeout_s: How long each of the four rounds may take; 0: a quarter of ``report_timeout_s`` (F-133).
+        round_timeout_s: How many seconds each of the four rounds may take; 0: a quarter of ``report_timeout_s``
+            (F-133).
     """
 
     vectors: Mapping[str, tuple[int, int]]
@@ -42,25 +43,25 @@ class SecAggConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskConfig:
-    """One task: what its devices run, what aggregates their reports, and how its rounds go.
+    """One task: the plan for its devices, the function that aggregates their reports, and the settings of its rounds.
 
     Attributes:
-        name: Unique in its population.
+        name: The name, unique in its population.
         aggregate: The aggregation function, ``module:function``.
-        plan: Entrypoint that the device's plan names; empty: ``plan_file`` is the plan.
-        plan_file: A plan as bytes.
-        params: The params of the plan's entrypoint.
-        initial: Entrypoint that makes the first checkpoint; empty: ``initial_file`` is the first checkpoint.
-        initial_file: The first checkpoint as bytes.
+        plan: The entrypoint that the plan of devices names; empty: ``plan_file`` is the plan.
+        plan_file: A file with the bytes of a plan.
+        params: The parameters for the plan's entrypoint.
+        initial: The entrypoint that makes the first checkpoint; empty: ``initial_file`` is the first checkpoint.
+        initial_file: A file with the bytes of the first checkpoint.
         min_clients: A round with fewer clients fails.
-        goal_clients: A round closes at this many reports.
+        goal_clients: A round closes when this many reports have come.
         max_clients: No round has more clients.
-        over_selection: Factor by which more clients than the goal are accepted, since some are lost.
-        selection_timeout_s: How long devices wait for a round at most.
-        report_timeout_s: How long devices have for their reports, from when they are accepted.
-        aggregate_timeout_s: How long the function may take once all reports have come.
-        rounds: How many rounds are run; 0: rounds are run for ever.
-        secagg: None: reports are plain.
+        over_selection: The factor by which more clients than the goal are accepted, since some will be lost.
+        selection_timeout_s: How many seconds devices wait at most until a round begins.
+        report_timeout_s: How many seconds devices have for their reports after they were accepted.
+        aggregate_timeout_s: How many seconds the function may take after all reports have come.
+        rounds: How many rounds are run; 0: there is no limit.
+        secagg: The settings of secure aggregation; None: reports are plain.
     """
 
     name: str
@@ -82,17 +83,17 @@ class TaskConfig:
 
     @property
     def cohort(self) -> int:
-        """How many clients a round accepts at most: the goal and possible losses, but not more than the maximum."""
+        """How many clients a round accepts: the goal times ``over_selection``, but not more than ``max_clients``."""
         return min(self.max_clients, math.ceil(self.goal_clients * self.over_selection))
 
     @property
     def step_s(self) -> float:
-        """Time limit of each of the four rounds of secure aggregation (F-133)."""
+        """The time limit in seconds of each of the four rounds of secure aggregation (F-133)."""
         assert self.secagg is not None
         return self.secagg.round_timeout_s or self.report_timeout_s / 4
 
     def threshold(self, clients: int) -> int:
-        """How many of ``clients`` clients must survive secure aggregation (F-092)."""
+        """How many of ``clients`` clients must stay until the end of secure aggregation (F-092)."""
         assert self.secagg is not None
         return max(self.min_clients, math.ceil(clients * (1 - self.secagg.dropout_rate)))
 
@@ -102,18 +103,19 @@ class PopulationConfig:
     """Devices that run the same tasks.
 
     Attributes:
-        name: The name as devices name it.
-        tasks: At least one.
-        api_key: The key that clients must send; empty: none is asked for.
-        api_key_env: The variable that holds the API key.
-        attestation: ``module:function`` that takes the measurement of a client and returns whether it is valid.
-        eligibility: Entrypoint that the eligibility plan names; empty, and no file: there is no eligibility task.
-        eligibility_file: An eligibility plan as bytes.
-        eligibility_timeout_s: How long a device may take to find out for which tasks it is eligible.
-        retry_min_s: After how long, at the earliest, a client that took part should check in again.
-        retry_max_s: After how long, at the latest, such a client should check in again (F-056).
-        rejected_min_s: As ``retry_min_s``, for a client that took no part.
-        rejected_max_s: As ``retry_max_s``, for a client that took no part.
+        name: The name, which devices send.
+        tasks: The tasks, at least one.
+        api_key: The API key that clients must send; empty: none.
+        api_key_env: The environment variable that holds the API key.
+        attestation: A function, ``module:function``, that takes the measurement of a client and returns whether it is
+            valid.
+        eligibility: The entrypoint that the eligibility plan names; empty, and no file: there is no eligibility task.
+        eligibility_file: A file with the bytes of an eligibility plan.
+        eligibility_timeout_s: How many seconds a device may take to find out for which tasks it is eligible.
+        retry_min_s: The begin of the retry window, in seconds from now, for a client that took part (F-056).
+        retry_max_s: The end of this window, in seconds from now.
+        rejected_min_s: Like ``retry_min_s``, for a client that was rejected.
+        rejected_max_s: Like ``retry_max_s``, for a client that was rejected.
         seed: The seed of the assignment of tasks to devices (F-046); None: a random seed.
     """
 
@@ -138,7 +140,7 @@ class PopulationConfig:
 
     @property
     def entrypoints(self) -> tuple[str, ...]:
-        """Functions that this process itself calls; plans are run by devices, which have their own functions."""
+        """The entrypoints of functions that this process itself calls; the functions of plans are not among them."""
         own = [self.attestation]
         for task in self.tasks:
             own += [task.aggregate, task.initial]
@@ -153,21 +155,21 @@ class FederatedConfig:
 
 
 def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
-    """Read the text of a file.
+    """Parse the text of a file.
 
     Args:
-        text: TOML.
-        where: The name of the file, for errors.
+        text: The text, in TOML.
+        where: The name of the file, for error texts.
 
     Raises:
-        ConfigError: Something in it is invalid; the text names population, task and key (F-137).
+        ConfigError: A value is invalid; the text names population, task and key (F-137).
     """
     try:
         root = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where} is not valid TOML: {error}") from None
     top = _Table(root, where)
-    top.close("population")  # checked first, since a misspelt [[population]] leads to other errors
+    top.close("population")  # checked first, since a misspelt [[population]] would cause misleading errors
     tables = top.tables("population")
     populations = tuple(_population(table) for table in tables)
     top.check(bool(populations), "population", "at least one [[population]]")
@@ -176,7 +178,7 @@ def parse(text: str, where: str = "rounds.toml") -> FederatedConfig:
 
 
 class _Table:
-    """A table of the file, with its place in the file and the keys that were read."""
+    """A table of the file, which records the keys that were read."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values = dict(values)
@@ -187,7 +189,7 @@ class _Table:
         met = f"; it is {self._values[key]!r}" if key in self._values else ""
         return ConfigError(f"{self.where}: {key} must be {expected}{met}")
 
-    def check(self, is_right: bool, key: str, expected: str) -> None:  # noqa: FBT001 - it reads as a sentence
+    def check(self, is_right: bool, key: str, expected: str) -> None:  # noqa: FBT001 - the call reads like a sentence
         if not is_right:
             raise self.fail(key, expected)
 
@@ -201,10 +203,10 @@ class _Table:
             value = float(value)
         self.check(type(value) is kind, key, _KINDS[kind])
         self.check(not isinstance(value, float) or math.isfinite(value), key, "a finite number")
-        return value  # type: ignore[return-value] # it is of this kind
+        return value  # type: ignore[return-value]  # its kind was checked
 
     def fill(self, kind: Any, *omit: str) -> dict[str, Any]:
-        """Values for the fields of a dataclass that have plain types, by their defaults."""
+        """Read values for those fields of a dataclass that have plain types; the fields have the defaults."""
         given = {}
         for one in fields(kind):
             if one.name in omit:
@@ -218,7 +220,7 @@ class _Table:
         return given
 
     def tables(self, key: str) -> list[_Table]:
-        """An array of tables; errors name each by its `name`."""
+        """Read an array of tables; errors name each table by its `name`."""
         self._known.append(key)
         found = self._values.get(key, [])
         if isinstance(found, dict):
@@ -228,7 +230,7 @@ class _Table:
         return [_Table(one, f"{self.where}, {key} {name!r}") for one, name in zip(found, names, strict=True)]
 
     def table(self, key: str) -> _Table | None:
-        """A table, if the file has it."""
+        """Read a table; None if the file does not have it."""
         self._known.append(key)
         if key not in self._values:
             return None
@@ -236,11 +238,11 @@ class _Table:
         return _Table(self._values[key], f"{self.where}, {key}")
 
     def items(self) -> Mapping[str, Any]:
-        """All keys, which the file's author has chosen."""
+        """All items of a table whose keys are names that the author of the file chose."""
         return self._values
 
     def close(self, *known: str) -> None:
-        """Refuse keys that were not read, except these."""
+        """Refuse keys that were neither read nor are in ``known``."""
         known = (*self._known, *known)
         for key in self._values:
             if key not in known:
@@ -288,7 +290,7 @@ def _task(table: _Table) -> TaskConfig:
 
 
 def _numbers(table: _Table, made: TaskConfig) -> None:
-    """F-049: Check that the numbers of a round fit together."""
+    """F-049: Check that the numbers for a round are consistent."""
     least = 2 if made.secagg is not None else 1
     table.check(made.min_clients >= least, "min_clients", f"at least {least}")
     table.check(made.goal_clients >= made.min_clients, "goal_clients", f"at least min_clients, {made.min_clients}")
@@ -313,7 +315,7 @@ def _secagg(table: _Table) -> SecAggConfig:
 
 
 def _vector(names: _Table, name: str) -> tuple[int, int]:
-    """F-090: Read a vector; a modulus of 0 means 2 to the power of output_bitwidth."""
+    """F-090: Read a vector; its modulus is given, or 2 to the power of output_bitwidth."""
     table = names.table(name)
     assert table is not None
     modulus, length = table.get("modulus", int, 0), table.get("length", int)
@@ -330,7 +332,7 @@ def _vector(names: _Table, name: str) -> tuple[int, int]:
 
 
 def _thresholds(secagg: _Table, made: TaskConfig) -> None:
-    """F-092: Check that for each size of a cohort the threshold is a majority that it can reach."""
+    """F-092: Check for each size of a cohort that the threshold is a majority, and not above the size."""
     assert made.secagg is not None
     for clients in range(made.min_clients, made.cohort + 1):
         needed = made.threshold(clients)

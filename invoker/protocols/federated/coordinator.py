@@ -1,12 +1,12 @@
-"""`RoundCoordinator`: all populations of a process, and the devices that talk to it; see `messages.Coordinator`.
+"""`RoundCoordinator`: all populations of a process and the connected devices; see `messages.Coordinator`.
 
-Theory. The coordinator is pure: it is called on one loop, never waits, and answers by notices. Its time is injected. It
-asks its `Backing` for everything outside of it. A service makes a coordinator, opens populations, calls `tick` when the
-backing's `wake` has asked for it, and `leave` whenever a conversation ends, for whatever reason.
+Theory. The coordinator does no I/O: it is called on one event loop, never waits, and answers by notices. Its clock is
+injected, and its `Backing` does everything else. A service makes a coordinator and opens populations. It calls `tick`
+at the times that `wake` of the backing was called with, and `leave` when a conversation has ended in any way.
 
-It drains in two steps (F-143): `drain` accepts no more devices, and rejects devices that wait or check in, also to
-populations that are closed meanwhile. Rounds that have clients continue until the coordinator is no longer `is_busy`;
-`stop` ends the rest.
+It drains in two steps (F-143). After `drain`, no more devices are accepted; devices that wait or check in are rejected,
+even if their population was closed meanwhile. Rounds that have clients continue until `is_busy` is false, and `stop`
+ends the rest.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class CoordinatorLimits:
     """The limits of a coordinator.
 
     Attributes:
-        sessions: The most conversations at once (F-139).
-        sessions_per_peer: The most conversations at once of one address, where it is known.
-        first_message_s: How long a device may be silent, and how long it may wait before a checkin if there is no
-            eligibility task (F-014).
-        report_bytes: The most bytes of all large messages and reports together; `Gate` says when more bytes are allowed
+        sessions: How many conversations there may be at once (F-139).
+        sessions_per_peer: How many conversations there may be at once from one address, if the address is known.
+        first_message_s: How many seconds a device may take until its first message, and until its checkin if there is
+            no eligibility task (F-014).
+        report_bytes: How many bytes all large messages and reports may have together, with the exceptions in `Gate`
             (F-081).
     """
 
@@ -69,10 +69,10 @@ class RoundCoordinator:
     """The coordinator of a process.
 
     Args:
-        backing: The service.
-        now: A clock in seconds that never goes back.
+        backing: The operations of the service.
+        now: A monotonic clock, in seconds.
         limits: The coordinator's limits.
-        memory: The budget of the process, against which reports count.
+        memory: The budget of the process, in which reports count.
 
     Attributes:
         tally: The counts of this process.
@@ -94,23 +94,23 @@ class RoundCoordinator:
         )  # fmt: skip
         self._round_context = RoundContext(backing, self._timers, self.tally, self._gate)
         self._populations: dict[str, Population] = {}
-        self._closed: dict[str, Population] = {}  # during the drain
+        self._closed: dict[str, Population] = {}  # populations that were closed during the drain
         self._members: dict[Device, Member] = {}
         self._peers: Counter[str] = Counter()
         self._is_draining = self._is_stopped = False
 
-    # The service calls these.
+    # Methods for the service.
 
     def open(self, setup: PopulationSetup) -> None:
-        """Serve a population, each task beginning with its last checkpoint."""
-        assert setup.config.name not in self._populations, "a population is opened once"
+        """Start to serve a population; each task starts from its last checkpoint."""
+        assert setup.config.name not in self._populations, "a population must not be opened twice"
         self._populations[setup.config.name] = Population(self._round_context, setup)
 
     def close(self, name: str, error: InvocationError) -> None:
-        """Serve a population no more: its rounds fail, and its devices' conversations end with ``error``.
+        """Stop serving a population: its rounds fail, and its devices' conversations end with ``error``.
 
-        During a drain only devices of its rounds get this error. Others are rejected when they check in, since
-        NOT_FOUND would keep them away for hours.
+        During a drain only the devices of its rounds get this error. Other devices are rejected when they check in,
+        since after NOT_FOUND they would not return for hours.
         """
         population = self._populations.pop(name)
         population.stop("closed", error)
@@ -121,7 +121,7 @@ class RoundCoordinator:
                 member.over(error)
 
     def drain(self) -> None:
-        """Accept no more devices, and begin no more rounds."""
+        """Stop accepting devices and beginning rounds."""
         self._is_draining = True
         for population in self._populations.values():
             population.drain()
@@ -137,7 +137,7 @@ class RoundCoordinator:
 
     @property
     def is_busy(self) -> bool:
-        """Whether some round has clients, or has not yet been committed."""
+        """Whether a round has clients, or is not yet committed."""
         return any(population.is_busy for population in self._populations.values())
 
     def status(self) -> Sequence[TaskStatus]:
@@ -146,21 +146,21 @@ class RoundCoordinator:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of large messages and reports that no function has taken."""
+        """How many bytes of large messages and reports no function has taken yet."""
         return self._gate.held
 
     def next_tick(self) -> float | None:
-        """When `tick` is next due; None: no timer is set."""
+        """The time of the next timer; None: no timer is set."""
         return self._timers.next()
 
     def tick(self) -> None:
-        """Call all timers that are due; `next_tick` gives the time of the next one."""
+        """Run all timers that are due."""
         self._timers.run()
 
-    # Sessions call these.
+    # Methods for sessions.
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """Begin a conversation; raises `ShuttingDown` once the coordinator has stopped."""
+        """Begin a conversation; raises `ShuttingDown` after `stop`."""
         if self._is_stopped:
             raise ShuttingDown("this process takes no more devices")
         named = self._populations.get(metadata.get(POPULATION_KEY, ""))
@@ -176,16 +176,16 @@ class RoundCoordinator:
         self._await_checkin(member, self._limits.first_message_s)
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to check in again after an acceptance, and after a rejection."""
+        """The retry windows after an acceptance and after a rejection."""
         population = self._find(checkin)
         self._members[device].population = population.name
         return population.windows()
 
     def eligibility(self, device: Device, checkin: Checkin) -> Eligibility | Rejected | None:
-        """The eligibility task."""
+        """The eligibility task of the population; None: there is none."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
-            return Rejected("over")  # its conversation is over; the ending is in its mailbox
+            return Rejected("over")  # the conversation has already ended, and the mailbox has the end
         member.population = population.name
         task = population.eligibility(checkin)
         if isinstance(task, str):
@@ -201,33 +201,33 @@ class RoundCoordinator:
         """Wait for a round."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
-            return  # the device's ending is in its mailbox
+            return  # the conversation has already ended, and the mailbox has the end
         member.population = population.name
         reason = population.check_in(member, checkin)
         if reason:
             member.tell(member.reject(reason))
 
     def report(self, device: Device, report: ReportIn) -> None:
-        """Give a plain report."""
+        """Pass a plain report to the device's round."""
         member = self._members[device]
-        if member.stage is Stage.ACCEPTED:  # otherwise the device's ending is in its mailbox
+        if member.stage is Stage.ACCEPTED:  # otherwise the mailbox already has the end of the conversation
             assert member.round is not None
             member.round.report(member, report)
 
     def secure(self, device: Device, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
-        """Give a message of secure aggregation."""
+        """Pass a message of secure aggregation to the device's round."""
         member = self._members[device]
         if member.stage is Stage.ACCEPTED:
             assert member.round is not None
             member.round.secure(member, message, report)
 
-    def moved(self, device: Device, *, sent: int, received: int) -> None:  # noqa: ARG002 - counts are for all
-        """Count bytes of the chunk layer."""
+    def moved(self, device: Device, *, sent: int, received: int) -> None:  # noqa: ARG002 - bytes are not counted by device
+        """Count bytes that the chunk layer has sent and received."""
         self.tally.sent += sent
         self.tally.received += received
 
     def may_receive(self, device: Device, size: int, upto: int) -> bool:
-        """Whether ``upto`` bytes of a message may come; a large one may only from a client that was accepted."""
+        """Whether ``upto`` bytes of a message may be received; a large message only from a client in a round."""
         member = self._members[device]
         if size > SMALL_BYTES and member.stage is not Stage.ACCEPTED:
             text = (
@@ -239,20 +239,20 @@ class RoundCoordinator:
         return self._gate.ask(member, size, upto)
 
     def received(self, device: Device) -> None:
-        """Note that a message is complete; a report keeps its room until its round has taken it."""
+        """Give back the room of a complete message; a report keeps its room until its round has taken it."""
         member = self._members.get(device)
         if member is not None and member.stage is not Stage.REPORTED:
             self._gate.leave(member)
 
     def leave(self, device: Device) -> None:
-        """Remove a device whose conversation is over."""
+        """Remove a device whose conversation has ended."""
         member = self._members.pop(device, None)
         if member is None:
             return
         self._peers[member.peer] -= 1
         if not self._peers[member.peer]:
             del self._peers[member.peer]
-        is_kept = member.stage is Stage.REPORTED  # the report still counts, so it still needs room
+        is_kept = member.stage is Stage.REPORTED  # the report still counts, so it keeps its room
         if member.round is not None:
             member.round.leave(member)
         member.forget()
@@ -288,7 +288,7 @@ def _resume(member: Member) -> None:
 
 
 def _cut_off(member: Member, error: InvocationError) -> None:
-    """End the conversation of a device for which its round need not wait."""
+    """Remove a device from its round, and end its conversation."""
     if member.round is not None:
         member.round.leave(member)
     member.over(error)
@@ -299,6 +299,6 @@ def _let_go(member: Member, seconds: float) -> None:
 
 
 def _address(peer: str) -> str:
-    """A peer without its port: ``ipv4:192.0.2.1:50000`` gives ``ipv4:192.0.2.1``."""
+    """The address of a peer without the port: ``ipv4:192.0.2.1`` for ``ipv4:192.0.2.1:50000``."""
     head, sign, port = peer.rpartition(":")
     return head if sign and port.isdigit() and ":" in head else peer

@@ -1,8 +1,8 @@
-"""How many fields a message has, found before it is parsed.
+"""Counts the fields of a message before it is parsed.
 
-An empty message in a repeated field is two bytes on the wire and fifty in memory, and compressed nearly nothing. So a
-device could turn 62 kB into 2 GB, and stop the loop for seconds. The count covers everything that is parsed: fields of
-nested messages, as their descriptors say, and elements of packed fields by their bytes.
+An empty message in a repeated field takes two bytes on the wire, fifty in memory, and nearly nothing if it is
+compressed. So a device could turn 62 kB into 2 GB, and block the event loop for seconds. Fields of nested messages
+count, too, and the elements of packed fields count by their bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from invoker.codecs.varint import read_varint
 
 _SMALL_BYTES: Final = 64 * 1024
-"""A smaller message cannot have so many fields that it matters."""
+"""A smaller message cannot have too many fields."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SIZES: Final = {_FIXED64: 8, _FIXED32: 4}
@@ -23,12 +23,12 @@ _TEXTS: Final = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
 def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
-    """Whether a serialized message has more than ``most`` fields; malformed ones are left to the parser.
+    """Whether a serialised message has more than ``most`` fields; malformed messages are left to the parser.
 
     Args:
-        frame: The message.
+        frame: The serialised message.
         type_: The descriptor of the message.
-        most: How many fields, and elements of packed fields, it may have.
+        most: How many fields and elements of packed fields are allowed.
     """
     if len(frame) <= _SMALL_BYTES:
         return False
@@ -63,5 +63,5 @@ def has_more_fields(frame: bytes | bytearray, type_: Any, most: int) -> bool:
 
 @cache
 def _inner(type_: Any) -> dict[int, Any]:
-    """The fields of a message with inner fields, by number: the descriptor of a message, or None for packed numbers."""
+    """The fields that contain others, by number, each with the descriptor of its message; None for packed numbers."""
     return {one.number: one.message_type for one in type_.fields if one.type not in _TEXTS}

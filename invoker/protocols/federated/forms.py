@@ -1,7 +1,7 @@
-"""`Form`: a large answer that is the same for all clients of a round with the same capabilities.
+"""`Form`: a large answer that is the same for all clients of a round which have the same capabilities.
 
-Such an answer may hold a model of many MiB. It is made, and compressed, once for all of them: the bytes live as long as
-the offer, and every conversation sends chunks of the same bytes.
+Such an answer may contain a model of many MiB. It is made and compressed once, its bytes are kept as long as the offer,
+and every conversation sends chunks of the same bytes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from invoker.protocols.federated.negotiation import options_for
 
 
 class Form(msgspec.Struct, frozen=True):
-    """An answer whose bytes may already exist.
+    """An answer that may already have been made and compressed.
 
     Attributes:
-        kept: A dict that keeps the bytes of all forms.
+        kept: A dict with the bytes of all forms, by key.
         key: The key of this form.
         build: Makes the answer.
     """
@@ -37,7 +37,7 @@ class Form(msgspec.Struct, frozen=True):
         return self.kept.get(self.key)
 
     def keep(self, packed: Packed) -> Packed:
-        """Keep the bytes for the next conversation; gives the first bytes that were kept."""
+        """Keep the bytes for the next conversation; returns the bytes that were kept first."""
         return self.kept.setdefault(self.key, packed)
 
 

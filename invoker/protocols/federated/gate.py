@@ -1,17 +1,16 @@
-"""`Gate`: how many bytes of reports may be under way at once, whatever clients do (F-081).
+"""`Gate`: limits how many bytes of reports are received and held at once (F-081).
 
-A large message needs room for the bytes that have come, step by step, so one that was announced and does not come takes
-almost none. A report keeps its room until its round has taken it. A message without room waits; small messages need
-none: there are at most as many as conversations.
+A large message takes room step by step, for the bytes that have come, so a message that is announced but does not come
+takes almost none. A report keeps its room until its round has taken it. A message without room waits. Small messages
+need no room, since there are at most as many as conversations.
 
-Messages that have half come could take up all the room, and none would ever be complete. So some of the waiting ones
-may *finish*, that is, come whole without room: as many as fit beside the complete reports, and one of each owner in any
-case. Together that is at most twice the room, and one message of each owner. An owner is a
-population: a round that takes its reports slowly does not hold up other populations (F-138).
+Incomplete messages could take all the room, so that none would ever be complete. So some of the waiting messages may
+*finish*: they may come completely, even without room. These are as many as fit in addition to the complete reports, and
+always one of each owner. All together this is at most twice the room, plus one message of each owner. An owner is a
+population, so that a round which takes its reports slowly does not delay other populations (F-138).
 
-A client that sends slowly, or not at all, would keep others waiting with its room. So while others wait, each step must
-come within `PATIENCE_S` plus the time that its bytes take at `LEAST_BYTES_PER_S`; a client that takes longer is cut
-off.
+A client that sends slowly, or not at all, would block others with its room. So while others wait, each step must come
+within `PATIENCE_S` plus the time for its bytes at `LEAST_BYTES_PER_S`; a slower client is cut off.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
 SMALL_BYTES: Final = 64 * 1024
 
 PATIENCE_S: Final = 5.0
-"""Long enough for a busy server, which reads all that are inside by turns."""
+"""How many seconds a step may take in addition to its bytes; a busy server reads all clients in turn."""
 
 LEAST_BYTES_PER_S: Final = 256 * 1024
 
@@ -41,16 +40,16 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(slots=True)
 class _Message:
-    """One message or report.
+    """A message that is coming, or a report that is kept.
 
     Attributes:
-        owner: The owner of the room that it takes beyond the common one.
-        size: Bytes that it will have.
-        share: Its share of the budget of the process.
-        granted: Bytes that may have come.
-        finishes: Whether the whole message may come, or has come.
-        until: When the granted bytes must have come, if others wait.
-        end: When the whole of a message that finishes must have come.
+        owner: The owner, that is, the population.
+        size: The size of the complete message, in bytes.
+        share: The message's share of the process's budget.
+        granted: How many bytes were allowed to come.
+        finishes: Whether the message may come completely, or is complete.
+        until: The time by which the granted bytes must have come, if others wait.
+        end: The time by which a message that finishes must be complete.
     """
 
     owner: str
@@ -63,19 +62,19 @@ class _Message:
 
 
 class Gate(Generic[K]):
-    """Room for messages of clients, each known by a key.
+    """Gives room to the messages of clients, each of which has a key.
 
     Args:
-        most_bytes: The most bytes of large messages, and reports, at once; see the module.
-        timers: Where the gate sets its timers.
-        owner: Gives the owner of a key.
+        most_bytes: The room for large messages and reports, in bytes; see the module's docstring.
+        timers: The timers that the gate uses.
+        owner: Returns the owner of a key.
         resume: Called with the key of each message that may continue.
-        put_out: Called with the key of a message that loses its room, and with the error: it is too slow while others
-            wait, or the process holds too much.
-        memory: The budget of the process; None: the bytes are counted only here.
+        put_out: Called with the key of a message that loses its room, and with an error: the message is too slow, or
+            the process holds too many bytes.
+        memory: The budget of the process; None: only ``most_bytes`` is a limit.
 
     Attributes:
-        held: Bytes that are taken from the room.
+        held: How many bytes of the room are taken.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Gate(Generic[K]):
         self._memory = memory or ProcessBudget(sys.maxsize)
         self.held = 0
         self._messages: dict[K, _Message] = {}
-        self._line: dict[K, int] = {}  # each with the number of bytes that it asks for
+        self._line: dict[K, int] = {}  # waiting messages, each with the number of bytes that it needs
         self._whole: Counter[str] = Counter()  # bytes of the messages that finish, by owner
         self._timer: Timer | None = None
 
@@ -108,7 +107,7 @@ class Gate(Generic[K]):
     def ask(self, key: K, size: int, upto: int) -> bool:
         """Whether the first ``upto`` bytes of a message of ``size`` may be received now.
 
-        Otherwise its key is resumed later.
+        If not, ``resume`` is called with the key later.
         """
         if size <= SMALL_BYTES:
             return True
@@ -127,17 +126,17 @@ class Gate(Generic[K]):
         return is_granted
 
     def keep(self, key: K, size: int) -> None:
-        """Note that the message is complete and is kept as a report of this size, even if there is less room."""
+        """Keep a complete message as a report of this size, even if there is not enough room."""
         share = self._remove(key) or self._memory.share()
         share.shrink(size)
-        with suppress(Overloaded):  # the message came whole, and is already held
+        with suppress(Overloaded):  # the bytes are already in memory
             share.grow(size)
         one = self._messages[key] = _Message(self._owner(key), size, share, granted=size, finishes=True)
         self.held += size
         self._whole[one.owner] += size
 
     def leave(self, key: K) -> None:
-        """Forget a message that is complete, that will never be complete, or whose report the round has taken.
+        """Release a message that was handled, will never be complete, or whose report the round has taken.
 
         Idempotent.
         """
@@ -152,9 +151,9 @@ class Gate(Generic[K]):
             self._stop()
 
     def _admit(self) -> list[tuple[K, Overloaded]]:
-        """Resume the messages that have room now; gives the messages for which the process has none."""
+        """Resume the waiting messages that now get room; returns those for which the process has no memory."""
         refused = []
-        # Messages of which most has come are first: they are complete soonest, and have cost their clients most.
+        # Messages of which the most has come are first, since they will be complete first.
         for other in sorted(self._line, key=lambda one: -self._messages[one].granted):
             try:
                 is_granted = self._grant(self._messages[other], self._line[other])
@@ -172,13 +171,13 @@ class Gate(Generic[K]):
         self.leave(key)
 
     def _drop(self, key: K) -> None:
-        """Forget a message, and give back its bytes."""
+        """Release the room of a message."""
         share = self._remove(key)
         if share is not None:
             share.close()
 
     def _remove(self, key: K) -> Share | None:
-        """Forget a message; gives its share of the process's budget."""
+        """Remove a message; returns its share of the process's budget."""
         self._line.pop(key, None)
         one = self._messages.pop(key, None)
         if one is None:
@@ -189,7 +188,7 @@ class Gate(Generic[K]):
         return one.share
 
     def _grant(self, one: _Message, upto: int) -> bool:
-        """Give room to a message if there is some, or if it may finish; raises Overloaded if the process has none."""
+        """Give room to a message if there is room or it may finish; raises Overloaded if the process has no memory."""
         more, now = upto - one.granted, self._timers.now()
         if not one.finishes and self.held + more > self._most:
             if self._whole[one.owner] and self._whole.total() + one.size > self._most:
@@ -205,7 +204,7 @@ class Gate(Generic[K]):
         return True
 
     def _watch(self) -> None:
-        """Look again when the first of the coming messages is due, because others wait."""
+        """Set a timer for the first step that is due, because others wait."""
         if self._timer is None:
             until = min((one.until for key, one in self._messages.items() if key not in self._line), default=_NEVER)
             if until < _NEVER:
@@ -219,9 +218,9 @@ class Gate(Generic[K]):
     def _look(self) -> None:
         self._timer, now = None, self._timers.now()
         for key, one in list(self._messages.items()):
-            # A client that was cut off before may have ended others too, made room for others, or been the only one
-            # that they waited for.
+            # Cutting off an earlier client may have ended this one, too, or may have made enough room for all that
+            # wait.
             if self._line and one.until <= now and key not in self._line and self._messages.get(key) is one:
                 self._refuse(key, DeadlineExceeded("the message came too slowly while others waited for their turn"))
         if self._line:
-            self._watch()  # this also works if the timer rings a moment too early because of rounding
+            self._watch()  # correct even if rounding lets the timer run a moment too early

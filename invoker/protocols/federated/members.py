@@ -1,7 +1,8 @@
-"""`Member`: a device at the coordinator, and its stage.
+"""`Member`: a device that is connected to the coordinator, and its stage.
 
-Theory. A device gets one ending: it is rejected, its report is taken, or its conversation is over. After the first two
-it has time to half-close, then its conversation ends with OK (F-015). Each stage but two has a time limit of its own::
+Theory. A device gets exactly one last answer: it is rejected, its report is taken, or its conversation ends with an
+error. After one of the first two it has time to half-close; then its conversation ends with OK (F-015). Most stages
+have a time limit::
 
     stage      means                                         left by
     ---------  --------------------------------------------  ---------------------------------------------------------
@@ -9,9 +10,9 @@ it has time to half-close, then its conversation ends with OK (F-015). Each stag
     ELIGIBLE   it has the eligibility task                   a checkin; its time limit, DEADLINE_EXCEEDED
     WAITING    it waits for a round                          the round's decision
     ACCEPTED   its round waits for its report                a report; the end of reporting, ABORTED (F-016)
-    REPORTED   its round has its report and feeds it         ReportTaken; the round's failure, ABORTED
-    ANSWERED   it has its answer, and should half-close      5 s later, OK
-    OVER       its conversation ends                         `leave`
+    REPORTED   its round has its report and feeds it         `ReportTaken`; the round's failure, ABORTED
+    ANSWERED   it has its last answer, and should half-close its half-close; 5 s later, OK
+    OVER       its conversation has ended                    `leave`
 """
 
 from __future__ import annotations
@@ -53,26 +54,26 @@ class Stage(enum.Enum):
 
 
 class Party(Protocol):
-    """The methods of a round that devices need."""
+    """The methods of a round that the coordinator calls for a device."""
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a report that came without secure aggregation."""
+        """Handle a report that came without a message of secure aggregation."""
 
     def secure(self, member: Member, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
-        """Take a message of secure aggregation."""
+        """Handle a message of secure aggregation."""
 
     def leave(self, member: Member) -> None:
-        """Remove a device whose conversation is over."""
+        """Remove a device whose conversation has ended."""
 
 
 class RoundContext:
     """The objects that all devices and rounds of a coordinator share.
 
     Attributes:
-        backing: The service.
+        backing: The operations of the service.
         timers: The timers.
         tally: The counts of this process.
-        gate: Room for reports.
+        gate: The room for reports.
     """
 
     __slots__ = ("backing", "gate", "tally", "timers")
@@ -85,13 +86,13 @@ class Member:
     """One device.
 
     Attributes:
-        device: The device as sessions know it.
-        peer: Its address, without the port.
-        stage: The stage of its conversation.
-        population: The population that it checked in to; empty: none.
-        has_token: Its retry token is used within its window, so it is preferred (F-055).
-        round: The round that it waits for or takes part in; None: there is none.
-        number: Its place in the round's list; only secure aggregation uses it.
+        device: The session of the device.
+        peer: The address of the device, without the port.
+        stage: The stage of the conversation.
+        population: The population to which it checked in; empty: none.
+        has_token: Whether its retry token is within its window, so that the device is preferred (F-055).
+        round: The round for which it waits or in which it takes part; None: none.
+        number: The number of the device in its round, for secure aggregation.
     """
 
     __slots__ = ("_limit", "_round_context", "device", "has_token", "number", "peer", "population", "round", "stage")
@@ -109,11 +110,11 @@ class Member:
 
     @property
     def is_over(self) -> bool:
-        """Whether its last message is sent: it is answered, or its conversation is over."""
+        """Whether the device has its last answer, or its conversation has ended."""
         return self.stage in (Stage.ANSWERED, Stage.OVER)
 
     def move(self, stage: Stage) -> None:
-        """Enter another stage, for now without a time limit."""
+        """Enter another stage, which has no time limit until `limit` is called."""
         states = self._round_context.tally.states
         states[self.stage.value] -= 1
         states[stage.value] += 1
@@ -123,13 +124,13 @@ class Member:
             self._limit = None
 
     def limit(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call ``action`` if the device is still in this stage after ``seconds``."""
+        """Set the time limit of the stage: ``action`` is called if the stage still lasts after ``seconds``."""
         if self._limit is not None:
             self._limit.cancel()
         self._limit = self._round_context.timers.after(seconds, action)
 
     def tell(self, notice: Notice) -> None:
-        """Send its session a notice, unless its conversation is over."""
+        """Send a notice to the session, unless its conversation has ended."""
         if self.stage is not Stage.OVER:
             self.device.mailbox.put(notice)
 
@@ -140,31 +141,31 @@ class Member:
         self.tell(Accepted(offer))
 
     def reject(self, reason: str) -> Rejected:
-        """Count the device as rejected; returns the notice, which the caller sends to its session."""
+        """Count the device as rejected; returns the notice, which the caller sends to the session."""
         self._round_context.tally.rejected[self.population, reason] += 1
         self._answered()
         return Rejected(reason)
 
     def thank(self) -> None:
-        """Send `ReportTaken`, since its report was taken, or counted as failed."""
+        """Send `ReportTaken`, after the report was taken, or was counted as failed."""
         if not self.is_over:
             self._answered()
             self.tell(ReportTaken())
 
     def over(self, error: InvocationError | None) -> None:
-        """End the device's conversation, unless its last message was sent."""
+        """End the conversation, unless the device already has its last answer."""
         if not self.is_over:
             self.cut(error)
 
     def cut(self, error: InvocationError | None) -> None:
-        """End the device's conversation, even if the device only has to half-close."""
+        """End the conversation, even if the device already has its last answer."""
         if self.stage is not Stage.OVER:
             self.tell(Over(error))
             self.round = None
             self.move(Stage.OVER)
 
     def forget(self) -> None:
-        """Stop its timer and send no more notices, since the device has left."""
+        """Stop the timer and send no more notices, since the device has left."""
         if not self.is_over:
             self._round_context.tally.dropped[self.stage.value] += 1
         self.move(Stage.OVER)

@@ -1,19 +1,19 @@
-"""The words between the session of a device and the coordinator of populations.
+"""The calls and notices between the session of a device and the coordinator.
 
-A `DeviceSession` translates one wire conversation. It asks the `Coordinator` by calling it, and gets answers as
-*notices* in the session's `Mailbox`: a decision may take a minute, and may concern all devices of a round at once.
-Neither waits for the other::
+A `DeviceSession` translates one conversation on the wire. It calls the `Coordinator`, and gets answers as *notices* in
+its `Mailbox`, since a decision may take a minute and concern all devices of a round at once. Neither waits for the
+other::
 
-    session calls          the coordinator answers by
+    the session calls      the coordinator answers with
     ---------------------  ----------------------------------------------------------------------
-    eligibility            its return value
+    eligibility            the return value
     check_in               `Accepted` or `Rejected`, at once or when the round is decided
-    report                 `ReportTaken`, when the round has taken the report; or `Over`
-    secure                 `Secure`, any number of them; in the end `ReportTaken`, or `Over`
-    leave                  nothing; the coordinator forgets the device, wherever it stood
+    report                 `ReportTaken`, after the round has taken the report; or `Over`
+    secure                 any number of `Secure`, and then `ReportTaken` or `Over`
+    leave                  nothing; the coordinator removes the device, in any stage
 
-`Over` may come at any time. It ends the conversation with a status, because a time limit has passed, the round has
-failed or was closed before the report came, or the process drains.
+`Over` may come at any time. It ends the conversation with a status: a time limit was reached, the round failed or
+closed before the report came, or the process drains.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from invoker.message import EMPTY, Headers
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """The capabilities of a client, as its ProtocolOptionsRequest gives them.
+    """The capabilities of a client, from its ProtocolOptionsRequest.
 
     Attributes:
-        chunks: Whether it can send and take messages in chunks.
-        levels: Numbers of the compression levels that it offers.
+        chunks: Whether it can send and receive messages in chunks.
+        levels: The numbers of the compression levels that it offers.
         secagg: Whether it offers the variant NATIVE_V1 of secure aggregation (F-088).
         wants_ack: Whether it asks for a CheckinRequestAck (F-002).
         http: Whether it can download the plan and the checkpoint of a task.
@@ -56,13 +56,12 @@ class Checkin(msgspec.Struct, frozen=True):
     """A checkin of a client, of either kind.
 
     Attributes:
-        population: Its name.
-        retry_token: The token as sent; empty: none.
-        attestation: The attestation measurement, opaque.
-        client_version: The value as sent.
+        population: The name of the population.
+        retry_token: The retry token; empty: none.
+        attestation: The attestation measurement, which is opaque.
+        client_version: The client version.
         can: The capabilities of the client.
-        weights: The weights of the tasks for which the client says that it is eligible, by name; None: the client does
-            not say.
+        weights: The weights of the tasks for which the client is eligible, by name; None: the client sends none.
         weights_version: The version of TaskEligibilityInfo, which defines the meaning of the weights.
         metadata: The metadata of the conversation.
     """
@@ -78,7 +77,7 @@ class Checkin(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """When a client should check in again: seconds from now, and the token that it should send (F-054 to F-056)."""
+    """The retry window of a client, in seconds from now, with the token that it should send (F-054 to F-056)."""
 
     delay_min_s: float
     delay_max_s: float
@@ -86,13 +85,13 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Where a client can download a blob.
+    """The addresses at which a client can download a blob.
 
     Attributes:
         uri: The URI of the uncompressed bytes.
-        gzip_uri: The URI of the bytes compressed by gzip.
-        cache_id: Hash of the content; empty: it must not be cached (F-067).
-        max_age_s: How long it may be cached.
+        gzip_uri: The URI of the bytes, compressed by gzip.
+        cache_id: A hash of the content; empty: the content must not be cached (F-067).
+        max_age_s: For how many seconds it may be cached.
     """
 
     uri: str
@@ -102,9 +101,9 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Blob(msgspec.Struct, frozen=True, weakref=True):
-    """A plan or a checkpoint: its bytes, and its address for downloads; None: it has none (F-065).
+    """A plan or a checkpoint: its bytes, and its addresses for downloads; None: it cannot be downloaded (F-065).
 
-    The bytes can be downloaded as long as an object refers to it, such as the round that offers it.
+    The bytes can be downloaded while an object refers to the blob, such as the round that offers it.
     """
 
     data: bytes
@@ -115,10 +114,10 @@ class SecAggTerms(msgspec.Struct, frozen=True):
     """The terms of secure aggregation of a task (F-089 to F-092).
 
     Attributes:
-        vectors: The modulus and the length in elements of each vector, by its name.
-        expected: The largest number of clients of a round.
-        threshold: How many must survive, so that the rest can be unmasked.
-        min_visible: The least number of clients whose sum may be seen.
+        vectors: The modulus and the length, in elements, of each vector, by name.
+        expected: The largest number of clients in a round.
+        threshold: How many clients must stay until the end, so that the sum can be unmasked.
+        min_visible: The smallest number of clients whose sum may be seen.
     """
 
     vectors: Mapping[str, tuple[int, int]]
@@ -128,17 +127,16 @@ class SecAggTerms(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The data that an accepted client gets.
+    """The data for an accepted client.
 
     Attributes:
         phase_id: The id of the round; it is the same for all its clients (F-048).
-        task: Its name.
-        plan: The plan that the device runs.
-        checkpoint: The checkpoint that it starts from.
-        secagg: Terms of secure aggregation; None: the report is plain.
-        select_uri: Template of federated select; empty: none.
-        forms: The forms that sessions have made of it for the wire, so that each form is made once and not for each
-            client.
+        task: The name of the task.
+        plan: The plan for the device.
+        checkpoint: The checkpoint from which the device starts.
+        secagg: The terms of secure aggregation; None: the report is plain.
+        select_uri: The template of URIs for federated select; empty: none.
+        forms: The encoded forms of the offer, each of which is made once for all clients.
     """
 
     phase_id: str
@@ -154,11 +152,11 @@ class Eligibility(msgspec.Struct, frozen=True):
     """The eligibility task of a population.
 
     Attributes:
-        execution_id: The id of this eligibility task; it says nothing about the client (F-048).
-        plan: The plan by which the device finds out for which tasks it is eligible.
-        checkpoint: The checkpoint that the plan starts from.
-        spec: The population's eligibility specification, opaque; empty: none.
-        forms: As in an `Offer`.
+        execution_id: The id of this eligibility task, which reveals nothing about the client (F-048).
+        plan: The plan that determines for which tasks a device is eligible.
+        checkpoint: The checkpoint for the plan.
+        spec: The population's eligibility specification, which is opaque; empty: none.
+        forms: See `Offer`.
     """
 
     execution_id: str
@@ -172,9 +170,9 @@ class ReportIn(msgspec.Struct, frozen=True):
     """The report of a client.
 
     Attributes:
-        update: Its update, as bytes that only the function reads.
+        update: The update, as bytes that only the function decodes.
         status: A google.rpc.Code; 0 is OK.
-        duration_s: How long the plan ran, if the client reports it.
+        duration_s: How many seconds the plan ran, if the client reports it.
     """
 
     update: bytes
@@ -192,13 +190,13 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """The client does not take part. ``reason`` is a short word for logs and metrics, such as ``full``."""
+    """The client does not take part; ``reason`` is a word for logs and metrics, such as ``full``."""
 
     reason: str
 
 
 class ReportTaken(msgspec.Struct, frozen=True):
-    """The round has taken the report, or has counted that it failed."""
+    """The round has taken the report, or has counted it as failed."""
 
 
 class Secure(msgspec.Struct, frozen=True):
@@ -208,33 +206,33 @@ class Secure(msgspec.Struct, frozen=True):
 
 
 class Over(msgspec.Struct, frozen=True):
-    """The conversation ends with this error as its status.
+    """The conversation ends with the status of this error.
 
-    None: with OK, because the client does not half-close (F-015).
+    None: it ends with OK, because the client did not half-close in time (F-015).
     """
 
     error: InvocationError | None
 
 
 class Resume(msgspec.Struct, frozen=True):
-    """The client may continue a message that `Coordinator.may_receive` has held up."""
+    """The client may continue the message for which `Coordinator.may_receive` returned False."""
 
 
 Notice: TypeAlias = Accepted | Rejected | ReportTaken | Secure | Resume | Over
 
 
 class Mailbox(Protocol):
-    """Brings notices to one session. The service makes it; its end is the end of the conversation."""
+    """A queue of notices for one session, which the service makes; it ends with the conversation."""
 
     def put(self, notice: Notice) -> None:
-        """Add a notice; the session gets it in a later turn of the loop."""
+        """Add a notice, which the session gets in a later turn of the event loop."""
 
     def next(self) -> Awaitable[Sequence[Notice]]:
-        """Wait for notices, and take all of them."""
+        """Wait for notices, and remove all of them from the queue."""
 
 
 class Verdict(enum.Enum):
-    """The verdict on a retry token (F-054, F-055)."""
+    """The result of verifying a retry token (F-054, F-055)."""
 
     ABSENT = "there is none, or it is forged, expired or of another population, which is the same as none"
     EARLY = "it is used before its window begins"
@@ -242,35 +240,35 @@ class Verdict(enum.Enum):
 
 
 class Tokens(Protocol):
-    """Makes retry tokens and judges them; they use the time of day, since they outlive the process."""
+    """Makes and verifies retry tokens; tokens use the time of day, since they outlive the process."""
 
     def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
-        """A signed token for a window, whose begin and end are given in seconds from now."""
+        """Make a signed token for a window, whose begin and end are in seconds from now."""
 
     def judge(self, population: str, token: str) -> Verdict:
-        """The verdict on a client's token now; never raises."""
+        """Verify a client's token; never raises."""
 
 
 class Device(Protocol):
-    """The methods of a session that the coordinator needs."""
+    """The part of a session that the coordinator uses."""
 
     mailbox: Mailbox
 
 
 class Coordinator(Protocol):
-    """All populations of a process, as a session sees them. Everything is called on one loop; nothing waits."""
+    """The coordinator's methods for sessions; all are called on one event loop, and none waits."""
 
     def enter(self, device: Device, metadata: Headers) -> None:
-        """Begin a conversation; the time limit of its first message begins now (F-014).
+        """Begin a conversation, and the time limit of its first message (F-014).
 
         Raises:
-            LimitExceeded: There are too many conversations, in all or of this peer (F-139).
+            LimitExceeded: There are too many conversations, in total or from this peer (F-139).
             ShuttingDown: The process drains (F-143).
             StatusError: The API key is wrong (UNAUTHENTICATED, F-007).
         """
 
     def windows(self, device: Device, checkin: Checkin) -> tuple[Window, Window]:
-        """When to check in again after an acceptance, and after a rejection.
+        """The retry windows after an acceptance and after a rejection.
 
         Raises:
             StatusError: There is no such population (NOT_FOUND, F-005), or the metadata name another one (F-006).
@@ -283,27 +281,27 @@ class Coordinator(Protocol):
         """Wait for a round; answered by `Accepted` or `Rejected`."""
 
     def report(self, device: Device, report: ReportIn) -> None:
-        """Give a plain report; answered by `ReportTaken` or `Over` (F-016)."""
+        """Pass on a plain report; answered by `ReportTaken` or `Over` (F-016)."""
 
     def secure(self, device: Device, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
-        """Give a message of secure aggregation; ``report`` came in the same frame (F-093).
+        """Pass on a message of secure aggregation; ``report`` came in the same frame (F-093).
 
         Answered by `Secure`, `ReportTaken` or `Over`.
         """
 
     def moved(self, device: Device, *, sent: int, received: int) -> None:
-        """Count bytes of the chunk layer, in both directions (F-141)."""
+        """Count bytes that the chunk layer has sent and received (F-141)."""
 
     def may_receive(self, device: Device, size: int, upto: int) -> bool:
         """Whether ``upto`` bytes of a message of ``size`` may be received.
 
-        Otherwise its session reads no more until `Resume`.
+        If not, the session stops reading until `Resume`.
 
-        The number of large messages at once is limited, so that memory is bounded whatever clients do (F-081).
+        The number of large messages at once is limited, so that memory is bounded (F-081).
         """
 
     def received(self, device: Device) -> None:
-        """Note that a message of `may_receive` is complete; if it was a report, the coordinator has it."""
+        """Report that a message of `may_receive` was received and handled."""
 
     def leave(self, device: Device) -> None:
-        """End a device's conversation; its place is free again (F-012, F-013). Idempotent."""
+        """Remove a device whose conversation has ended, which frees its place (F-012, F-013). Idempotent."""

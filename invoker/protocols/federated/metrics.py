@@ -1,9 +1,8 @@
 """The Prometheus metrics of federated rounds (F-141).
 
-Among the numbers of a process a labelled one is named by its family and its labels, each as in a URL, with blanks
-between them. Labels are names of populations and tasks, and short words; none says anything about a device (F-140).
-Only populations and tasks of the file are labels, so their number is bounded; other names from devices count as
-``other``.
+In the numbers of a process, the name of a labelled number consists of its family and its labels, each encoded as in a
+URL and separated by blanks. Labels are names of populations and tasks, and fixed words; none says anything about a
+device (F-140). Names that are not in the file of rounds count as ``other``, so the number of labels is bounded.
 """
 
 from __future__ import annotations
@@ -32,32 +31,32 @@ COUNTERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "invoker_round_chunk_bytes": (("direction",), "Bytes of the chunk layer: `sent` to devices, and `received`."),
 }
-"""By family: its labels and its help text."""
+"""By family: its labels and its description."""
 
 GAUGES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "invoker_round_sessions": (("state",), "Devices that are connected, by what they wait for."),
     "invoker_round_held_bytes": ((), "Bytes of large messages and of reports that no function has taken yet."),
 }
-"""By family: its labels and its help text."""
+"""By family: its labels and its description."""
 
 BOUNDS: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
-"""Seconds; the buckets of how long rounds took."""
+"""The upper bounds of the buckets for the durations of rounds, in seconds."""
 
 OTHER: Final = "other"
 
 
 def round_numbers(counts: Mapping[str, Mapping[tuple[str, ...], float]]) -> dict[str, float]:
-    """Counters or gauges by name.
+    """Make counters or gauges, by name.
 
     Args:
-        counts: By family, numbers by labels. `DURATION` has the labels population, task, and ``sum`` or a bound; a
-            bound counts the rounds that took at most that long, and longer than the bound before.
+        counts: By family, numbers by labels. `DURATION` has the labels population, task, and ``sum`` or a bound; the
+            number of a bound is that of the rounds in its bucket.
     """
     return {_name(family, labels): number for family, rows in counts.items() for labels, number in rows.items()}
 
 
 def round_families(numbers: Numbers) -> Iterator[Any]:
-    """The Prometheus families of the numbers that exist."""
+    """The Prometheus families for these numbers."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     for known, found, kind in (

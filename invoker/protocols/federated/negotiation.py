@@ -1,4 +1,4 @@
-"""Reads a client's capabilities, and agrees on terms: chunks, compression, secure aggregation."""
+"""Reads a client's capabilities, and chooses the terms for chunks, compression and secure aggregation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from invoker.protocols.federated.wire.names import COMPRESSION_LEVELS, HTTP_GZIP
 
 
 class DeviceSettings(msgspec.Struct, frozen=True):
-    """Limits and choices of the server for each conversation with a device.
+    """The limits and choices of the server for each conversation with a device.
 
     Attributes:
-        chunk_bytes: Bytes of the chunks that clients are asked to send, and that they are sent (F-018).
-        max_pending: How many chunks may be sent before one of them is acked.
-        level: The compression level that is agreed on with clients that offer it (F-021).
-        message_bytes: The most bytes of one message, whole or in chunks (F-034).
-        whole_bytes: The largest answer that is sent whole, because its client takes no chunks (F-039).
-        ignored: Messages without content that a client may send (F-011).
-        events: The most entries of ``serialized_train_event`` in a report (F-064).
-        event_bytes: The most bytes of these entries.
+        chunk_bytes: The size of chunks in both directions, in bytes (F-018).
+        max_pending: How many chunks may be sent without an ack.
+        level: The compression level for clients that offer it (F-021).
+        message_bytes: The largest message in bytes, whole or in chunks (F-034).
+        whole_bytes: The largest answer in bytes for a client that does not accept chunks (F-039).
+        ignored: How many messages without content a client may send (F-011).
+        events: How many entries ``serialized_train_event`` may have in a report (F-064).
+        event_bytes: How many bytes these entries may have together.
     """
 
     chunk_bytes: int = 32 * 1024
@@ -35,7 +35,7 @@ class DeviceSettings(msgspec.Struct, frozen=True):
 
 
 def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
-    """The capabilities that a client reports; unknown numbers are left out."""
+    """The capabilities of a client; unknown numbers are left out."""
     offered = dict.fromkeys(request.supported_compression_levels)
     variants = request.side_channels.secure_aggregation.client_variant
     return Capabilities(
@@ -50,7 +50,7 @@ def capabilities(request: pb.ProtocolOptionsRequest) -> Capabilities:
 
 
 def terms_for(can: Capabilities, settings: DeviceSettings) -> Terms:
-    """Terms for chunks with a client: all zeros if it takes none (F-020)."""
+    """The terms for chunks; all zeros for a client that does not accept chunks (F-020)."""
     if not can.chunks:
         return Terms()
     level = settings.level if settings.level in can.levels else UNCOMPRESSED  # F-021
@@ -58,7 +58,7 @@ def terms_for(can: Capabilities, settings: DeviceSettings) -> Terms:
 
 
 def options_for(terms: Terms, *, secagg: bool = False) -> pb.ProtocolOptionsResponse:
-    """The message with the terms; it has all terms, since each such message replaces the last one (F-018, F-134).
+    """The message with all terms; each such message replaces the previous one (F-018, F-134).
 
     Args:
         terms: The terms for chunks.

@@ -1,4 +1,4 @@
-"""`Outgoing`: sends a session's messages: whole or in chunks, compressed or not, on the loop or in a thread."""
+"""`Outgoing`: sends a session's messages, whole or in chunks; compresses them on the event loop or in a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKED: Final = "packed"
 """The key of the `Await` for an answer that is compressed in a thread."""
 
 Pack: TypeAlias = Callable[[Hashable, Callable[[], Any]], Awaitable[Any]]
-"""Runs long work in a thread, and only once for all that ask with the same key at the same time."""
+"""Runs long work in a thread; simultaneous calls with the same key share one run."""
 
 _LARGE_BYTES: Final = 256 * 1024
 """A larger message is compressed in a thread; this much takes about 10 ms."""
@@ -29,7 +29,7 @@ class Outgoing:
     Args:
         stream: The stream that sends them.
         settings: The settings, which limit the size of an answer.
-        pack: None: everything is compressed at once.
+        pack: Compresses large answers in a thread; None: all answers are compressed at once.
     """
 
     __slots__ = ("_await", "_pack", "_packing", "_settings", "_stream")
@@ -41,24 +41,24 @@ class Outgoing:
 
     @property
     def is_packing(self) -> bool:
-        """Whether an answer is being compressed, so that later ones must not be sent yet."""
+        """Whether an answer is being compressed; later ones have to wait."""
         return self._packing is not None
 
     def send(self, message: pb.ServerStreamMessage, *, compresses: bool = True) -> None:
-        """Send an answer that is only for this client.
+        """Send an answer for this client only.
 
         Raises:
-            LimitExceeded: The answer is too large to be sent whole, and the client takes no chunks (F-039).
+            LimitExceeded: The answer is too large to be sent whole, and the client does not accept chunks (F-039).
         """
         frame = message.SerializeToString()
         level = self._level(frame)
         self._stream.send(Packed.of(frame, level if compresses else UNCOMPRESSED))
 
     def send_form(self, form: Form) -> None:
-        """Send an answer that other conversations may send, too; a large one is compressed in a thread first.
+        """Send an answer that other conversations share; a large one is first compressed in a thread.
 
         Raises:
-            LimitExceeded: As `send`.
+            LimitExceeded: The answer is too large to be sent whole, and the client does not accept chunks (F-039).
         """
         packed = form.packed
         if packed is None:
@@ -73,13 +73,13 @@ class Outgoing:
         self._stream.send(packed)
 
     def packed(self, packed: Packed) -> None:
-        """Send an answer that is now compressed."""
+        """Send an answer that was compressed in a thread."""
         form, self._packing = self._packing, None
         assert form is not None
         self._stream.send(form.keep(packed))
 
     def steps(self) -> list[Step]:
-        """The steps that are due: frames that may be sent, and an answer to compress."""
+        """Return the steps that are due: frames to send, and an answer to compress."""
         steps: list[Step] = [Send(frame) for frame in self._stream.drain()]
         if self._await is not None:
             steps.append(self._await)
@@ -87,7 +87,7 @@ class Outgoing:
         return steps
 
     def _level(self, frame: bytes) -> int:
-        """The compression level of an answer; an answer that is sent whole is not compressed."""
+        """The compression level for an answer; an answer that is sent whole is not compressed."""
         size, terms, settings = len(frame), self._stream.terms, self._settings
         if terms.has_chunks:
             return terms.level if size > settings.chunk_bytes else UNCOMPRESSED

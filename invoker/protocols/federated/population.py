@@ -1,4 +1,4 @@
-"""`Population`: devices that run the same tasks; which of them take part in which round (F-040 to F-046)."""
+"""`Population`: devices that run the same tasks; assigns devices to rounds (F-040 to F-046)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class TaskStatus(msgspec.Struct, frozen=True):
     """The status of a task.
 
     Attributes:
-        population: Its name.
-        task: Its name.
-        committed: Number of the last committed round.
-        phase: The phase of the present round; ``done`` and ``drained``: there is none.
-        phase_id: The id of that phase; empty: there is none.
-        waiting: Clients that wait for a round.
-        outstanding: Clients whose reports are due.
-        reports: Reports that it has accepted.
+        population: The name of the population.
+        task: The name of the task.
+        committed: The number of the last committed round.
+        phase: The phase of the current round; ``done`` and ``drained``: there is none.
+        phase_id: The id of the current round; empty: there is none.
+        waiting: How many clients wait for a round.
+        outstanding: How many clients have not reported yet.
+        reports: How many reports the round has accepted.
     """
 
     population: str
@@ -46,7 +46,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
 
 
 class Task:
-    """One task: its last checkpoint and its present round."""
+    """One task: its last checkpoint and its current round."""
 
     def __init__(self, round_context: RoundContext, population: str, setup: TaskSetup) -> None:
         self.population, self.setup = population, setup
@@ -59,16 +59,16 @@ class Task:
 
     @property
     def is_done(self) -> bool:
-        """Whether all its rounds are committed."""
+        """Whether all rounds of the task are committed."""
         return 0 < self.setup.config.rounds <= self.committed
 
     def dissolved(self, round_: Round) -> None:
-        """Begin another selection, since one was too small."""
+        """Begin another selection, since the last one was too small."""
         if self.round is round_:
             self._renew()
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
-        """Begin the next round, from the checkpoint of the ended one or from the old one (F-082)."""
+        """Begin the next round, from the last round's checkpoint or, if that failed, from the old one (F-082)."""
         if self.round is not round_:
             return
         if checkpoint is not None:
@@ -77,13 +77,13 @@ class Task:
         self._renew()
 
     def drain(self) -> None:
-        """Begin no more rounds; a round that has clients continues (F-143)."""
+        """Stop beginning rounds; a round that has clients continues (F-143)."""
         self.is_closed = True
         if self.round is not None and self.round.accepted == 0:
             self.round.dissolve("draining")
 
     def stop(self, reason: str, error: InvocationError) -> None:
-        """Fail the present round, and begin no other one."""
+        """Fail the current round, and begin no other one."""
         self.is_closed = True
         if self.round is not None:
             self.round.fail(reason, error)
@@ -111,8 +111,8 @@ class Population:
     """One population.
 
     Args:
-        round_context: The objects that all populations share.
-        setup: The data that the service has looked up for it.
+        round_context: The objects that all rounds of the coordinator share.
+        setup: The population, with the data that the service has loaded.
     """
 
     def __init__(self, round_context: RoundContext, setup: PopulationSetup) -> None:
@@ -121,7 +121,7 @@ class Population:
         self.name = setup.config.name
         self.is_draining = False
         self.tasks = {one.config.name: Task(round_context, self.name, one) for one in setup.tasks}
-        self._dice = Random(setup.config.seed)  # noqa: S311 - it chooses tasks, not secrets (F-046)
+        self._dice = Random(setup.config.seed)  # noqa: S311 - it only chooses tasks (F-046)
         self._eligibility = _eligibility(round_context, setup)
 
     def check_key(self, metadata: Headers) -> None:
@@ -135,7 +135,7 @@ class Population:
             raise StatusError(Status.UNAUTHENTICATED, f"the population needs the correct {API_KEY}")
 
     def windows(self) -> tuple[Window, Window]:
-        """When a client should check in again after an acceptance, and after a rejection."""
+        """The retry windows of a client after an acceptance and after a rejection."""
         of = self.config
         return self._window(of.retry_min_s, of.retry_max_s), self._window(of.rejected_min_s, of.rejected_max_s)
 
@@ -154,7 +154,7 @@ class Population:
         return self._eligibility
 
     def check_in(self, member: Member, checkin: Checkin) -> str:
-        """Let a client wait for a round; gives the reason if it is rejected at once."""
+        """Let a client wait for a round; returns the reason if the client is rejected at once."""
         reason = self._refusal(checkin) or self._mismatch(checkin)
         if reason:
             return reason
@@ -175,7 +175,7 @@ class Population:
         return ""
 
     def _refusal(self, checkin: Checkin) -> str:
-        """Why a client is rejected before its tasks are considered; empty: it is not."""
+        """The reason why a client is rejected before a task is chosen; empty: it is not rejected."""
         if self.is_draining:
             return "draining"
         if self._verdict(checkin) is Verdict.EARLY:
@@ -194,7 +194,7 @@ class Population:
         return tokens.judge(self.name, checkin.retry_token)
 
     def _attested(self, measurement: str) -> bool:
-        """D17: Whether the operator's function accepts the measurement; if it raises, it does not."""
+        """D17: Whether the operator's function accepts the measurement; an exception counts as no."""
         if self.setup.attest is None:
             return True
         try:
@@ -204,13 +204,13 @@ class Population:
             return False
 
     def _is_able(self, name: str, checkin: Checkin) -> bool:
-        """F-088: Whether the client supports secure aggregation, if the task needs it."""
+        """F-088: Whether the client can run the task, which may need secure aggregation."""
         return checkin.can.secagg or self.tasks[name].setup.config.secagg is None
 
-    # Endings.
+    # The end of the population.
 
     def drain(self) -> None:
-        """Accept no more clients (F-143)."""
+        """Stop accepting clients (F-143)."""
         self.is_draining = True
         for task in self.tasks.values():
             task.drain()
@@ -223,12 +223,12 @@ class Population:
 
     @property
     def is_busy(self) -> bool:
-        """Whether some round has clients."""
+        """Whether a round of the population has clients."""
         return any(task.round is not None and task.round.accepted > 0 for task in self.tasks.values())
 
 
 def _eligibility(round_context: RoundContext, setup: PopulationSetup) -> Eligibility | None:
-    """The eligibility task; one for all clients, so that each form of it is packed once (F-048)."""
+    """Make the eligibility task, once for all clients, so that each form of it is packed once (F-048)."""
     task = setup.eligibility
     if task is None:
         return None

@@ -1,8 +1,6 @@
-"""Reads clients' messages into the form that the coordinator takes: checkins and reports.
+"""Parses clients' messages into checkins and reports for the coordinator.
 
-Whatever is invalid is INVALID_ARGUMENT.
-
-``internal_client_id`` is never read (F-010).
+Every invalid message is INVALID_ARGUMENT. ``internal_client_id`` is never read (F-010).
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ from invoker.protocols.federated.wire.names import WEIGHTS_VERSION
 AnyCheckin: TypeAlias = pb.CheckinRequest | pb.EligibilityEvalCheckinRequest
 
 _FIELDS: Final = 65_536
-"""Fields of one message. Devices send most of them with the shares of one round: two for each device in it."""
+"""How many fields a message may have. A message with shares has the most: two for each device of the round."""
 _STATS: Final = pb.ClientExecutionStats.DESCRIPTOR.full_name
 
 
 def invalid(text: str) -> StatusError:
-    """The error for a client that breaks the protocol: INVALID_ARGUMENT, which clients take for permanent."""
+    """The error for a client that breaks the protocol: INVALID_ARGUMENT, which clients treat as permanent."""
     return StatusError(Status.INVALID_ARGUMENT, text)
 
 
@@ -39,13 +37,13 @@ def parsed(frame: bytes | bytearray) -> pb.ClientStreamMessage:
     """Parse a message.
 
     Raises:
-        StatusError: The bytes are no message, or it has so many fields that it would take a hundred times its bytes of
-            memory.
+        StatusError: The bytes are not a valid message, or the message has so many fields that it would take a hundred
+            times its size in memory.
     """
     if has_more_fields(frame, pb.ClientStreamMessage.DESCRIPTOR, _FIELDS):
         raise invalid(f"a message has more than {_FIELDS} fields")
     try:
-        return pb.ClientStreamMessage.FromString(frame)  # type: ignore[arg-type]  # its stub knows bytes only
+        return pb.ClientStreamMessage.FromString(frame)  # type: ignore[arg-type]  # the stub declares bytes only
     except DecodeError:
         raise invalid("the bytes are not a valid ClientStreamMessage") from None
 
@@ -60,7 +58,7 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
     if isinstance(request, pb.CheckinRequest) and request.HasField("task_eligibility_info"):
         info = request.task_eligibility_info
         version = info.version
-        # F-045: the meaning of weights of another version is unknown, so they are not checked
+        # F-045: weights of another version have an unknown meaning, so they are not checked
         weights = _weights(info.task_weights) if version == WEIGHTS_VERSION else {}
     return Checkin(
         population=request.population_name,
@@ -75,7 +73,7 @@ def checkin_of(request: AnyCheckin, metadata: Headers) -> Checkin:
 
 
 def check_same(first: Checkin, second: Checkin) -> None:
-    """Check that a client's second checkin has the same identity as its first.
+    """Check that a client's second checkin has the same identity as the first.
 
     Raises:
         StatusError: The identities differ (F-009).
@@ -98,7 +96,7 @@ def report_of(request: pb.ReportRequest, settings: DeviceSettings) -> ReportIn:
     size = sum(one.ByteSize() for one in events)
     if size > settings.event_bytes:
         raise invalid(f"train events of {size} bytes exceed the limit of {settings.event_bytes} bytes a report")
-    # A number that is no code of google.rpc.Code counts as UNKNOWN.
+    # A number that is not in google.rpc.Code counts as UNKNOWN.
     status = report.status_code if 0 <= report.status_code <= max(Status) else Status.UNKNOWN
     return ReportIn(report.update_checkpoint, int(status), _duration(events))
 
@@ -115,7 +113,7 @@ def _weights(said: Iterable[pb.TaskWeight]) -> dict[str, float]:
 
 
 def _duration(events: Iterable[Packed]) -> float | None:
-    """How long the plan ran, if the client gives a valid duration (F-062)."""
+    """How many seconds the plan ran, if the client sends a valid duration (F-062)."""
     for one in events:
         if one.type_url.rpartition("/")[2] != _STATS:
             continue

@@ -2,25 +2,23 @@
 
 Theory::
 
-    phase        means                                     left by
+    phase        means                                     is left by
     -----------  ----------------------------------------  -----------------------------------------------------------
-    SELECTING clients wait; none has an answer   enough wait; selection_timeout after the first (F-050) REPORTING
-    those that were accepted may report       goal reached, nobody is left, report_timeout (F-051);
-                                                           the function has ended early (F-084)
+    SELECTING    clients wait; none has an answer          enough clients, or selection_timeout after the first (F-050)
+    REPORTING    the accepted devices may report           enough reports, no device left, or report_timeout (F-051);
+                                                           or an early end of the function (F-084)
     AGGREGATING  the function reads the rest and ends      its checkpoint or its error; aggregate_timeout (F-082)
-    COMMITTING   the checkpoint is being stored            the service's answer; without one it gives up the population
-    ENDED        committed, failed, or not begun           nothing: a round that follows is another object
+    COMMITTING   the checkpoint is being stored            the service's answer; without one the population is closed
+    ENDED        committed, failed, or not begun           nothing: the next round is another object
 
-A selection that is too small rejects all clients; another round takes its place, which is no failure.
+A selection that is too small rejects all clients; another round replaces this one, which is not a failure.
 
-An accepted device is in one place at any time: *outstanding*, until its report or its departure; *pending*, from its
-report until the function's input has taken it, which answers it (F-081); or counted for good. A report that was
-accepted counts even if its device leaves before it is answered. When the round closes, outstanding devices get ABORTED
-at once; when the function ends early, so do devices with pending reports, which were never fed and count as late
-(F-053).
-
-The round calls nothing that calls it back within the same call: notices wait in mailboxes, and words for the function
-and the outcome of a commit are delivered in a later turn of the loop.
+An accepted device is in one state at any time: *outstanding* until it reports or leaves; *pending* from its report
+until the function's input has taken this and the device is answered (F-081); or counted for good. A report that was
+accepted counts even if its device leaves before the answer. When the round closes, outstanding devices get ABORTED at
+once. When the function ends early, devices with pending reports get it, too; these were not fed and count as late
+(F-053). The round makes no call that calls it back at once: notices wait in mailboxes; messages for the function, and
+the result of a commit, are delivered in a later turn of the event loop.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ _WHY: Final = {
     "too_few_visible": "too few devices were left for a sum that may be seen",
     "too_large": "its checkpoint is too large for devices",
 }
-"""The text for devices, by the reason of a failure."""
+"""The texts for devices, by the reason of the failure."""
 
 
 class Phase(enum.Enum):
@@ -80,10 +78,10 @@ class Rounds(Protocol):
     setup: TaskSetup
 
     def dissolved(self, round_: Round) -> None:
-        """Note that there were too few clients, which were rejected."""
+        """Called when a selection had too few clients, which were rejected."""
 
     def ended(self, round_: Round, checkpoint: bytes | None) -> None:
-        """Note that the round has ended with a stored checkpoint, or has failed."""
+        """Called when the round has ended, with a stored checkpoint, or None if it failed."""
 
 
 class Round:
@@ -92,8 +90,8 @@ class Round:
     Args:
         round_context: The objects that all rounds of the coordinator share.
         task: The task of the round.
-        number: The number with which it is committed.
-        checkpoint: The checkpoint that the round starts from.
+        number: The number under which the round will be committed.
+        checkpoint: The checkpoint from which the round starts.
     """
 
     def __init__(self, round_context: RoundContext, task: Rounds, number: int, checkpoint: Blob) -> None:
@@ -101,7 +99,8 @@ class Round:
         self.phase_id = round_context.backing.new_id()  # F-048
         self.number = number
         self.outstanding: dict[Member, None] = {}
-        self.pending: dict[int, Sequence[Member]] = {}  # devices by the ordinal of the report that answers them
+        # devices by the ordinal of their report; they are answered when it is taken
+        self.pending: dict[int, Sequence[Member]] = {}
         self.counts: Counter[str] = Counter()
         self.accepted = self.summed = 0
         self.began = round_context.timers.now()
@@ -110,32 +109,32 @@ class Round:
         self._timer: Timer | None = None
         checker = task.setup.checker
         self._check = checker(checkpoint.data) if checker is not None else None
-        self._tell: Callable[[Word], None] | None = None  # gives messages to the function's conversation
+        self._tell: Callable[[Word], None] | None = None  # passes messages to the function's conversation
         self._ordinal = 0
         self._taken = 0
 
     @property
     def config(self) -> TaskConfig:
-        """The config of its task."""
+        """The configuration of the task."""
         return self._task.setup.config
 
     # Selection.
 
     def has_room(self, *, is_preferred: bool) -> bool:
-        """Whether one more client may wait for it (F-052)."""
+        """Whether one more client may wait for the round (F-052)."""
         return self.phase is Phase.SELECTING and self.selection.has_room(is_preferred=is_preferred)
 
     def join(self, member: Member) -> None:
-        """Add a device to the selection; it waits until the selection is decided."""
+        """Add a device to the selection; the device waits until the selection is decided."""
         self.selection.join(member, self)
 
     @property
     def _least_clients(self) -> int:
-        """The least number of clients with which it begins."""
+        """The smallest number of clients with which the round begins."""
         return self.config.min_clients
 
     def _decided(self, chosen: Sequence[Member]) -> None:
-        """F-050: Accept the chosen clients; if there are none, another round takes this one's place."""
+        """F-050: Accept the chosen clients; without any, another round replaces this one."""
         what = "begun" if chosen else "too_few"
         self._round_context.tally.selections[self._task.population, self.config.name, what] += 1
         if chosen:
@@ -144,7 +143,7 @@ class Round:
             self.dissolve(what)
 
     def dissolve(self, reason: str) -> None:
-        """Reject the waiting clients; the round does not begin."""
+        """Reject the waiting clients, and do not begin the round."""
         self._move(Phase.ENDED)
         self.selection.reject(reason)
         self._task.dissolved(self)
@@ -170,14 +169,14 @@ class Round:
             one.accept(offer)
         self._await_reports()
 
-    def _terms(self, clients: int) -> SecAggTerms | None:  # noqa: ARG002 - it is for the other kind
+    def _terms(self, clients: int) -> SecAggTerms | None:  # noqa: ARG002 - only secure rounds use it
         return None
 
     def _await_reports(self) -> None:
         self._after(self.config.report_timeout_s, self.close)
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a report that came without secure aggregation."""
+        """Handle a report that came without a message of secure aggregation."""
         self._count_code(report)
         if report.status != Status.OK:
             self._lose(member, "failed")  # F-060
@@ -188,15 +187,15 @@ class Round:
         if self._check is None:
             self._checked(member, report, None)
         else:
-            # This runs in a thread, however few bytes it has: 58 kB may inflate to 60 MB. The device stays outstanding
-            # meanwhile, so the round may close without it.
+            # Even a small update is checked in a thread, since 58 kB may inflate to 60 MB. Meanwhile the device stays
+            # outstanding, so the round may close without it.
             job = partial(self._check, report.update)
             self._round_context.backing.compute(job, partial(self._checked, member, report))
 
     def _checked(self, member: Member, report: ReportIn, wrong: object) -> None:
-        """Feed a valid report, which is answered when it is taken; ``wrong`` is the error of its check."""
+        """Feed a report after its check; it is answered when it is taken. ``wrong``: the check's error, or None."""
         if member not in self.outstanding:
-            self._round_context.gate.leave(member)  # the client has left, or was turned away
+            self._round_context.gate.leave(member)  # the client has left, or got an error when the round closed
             return
         if isinstance(wrong, Exception):
             self._round_context.gate.leave(member)
@@ -214,21 +213,21 @@ class Round:
     def secure(
         self,
         member: Member,
-        message: secagg_pb.ClientToServerWrapperMessage,  # noqa: ARG002 - it is for the other kind
-        report: ReportIn | None,  # noqa: ARG002 - so is this
+        message: secagg_pb.ClientToServerWrapperMessage,  # noqa: ARG002 - only secure rounds use it
+        report: ReportIn | None,  # noqa: ARG002 - likewise
     ) -> None:
-        """Refuse a message of secure aggregation, which does not belong in a plain round."""
+        """Refuse a message of secure aggregation, since this round is plain."""
         self._lose(member, "invalid")
         member.over(StatusError(Status.INVALID_ARGUMENT, "the reports of this task are plain"))
 
     def leave(self, member: Member) -> None:
-        """Handle a device that has left, or is cut off for an invalid message."""
+        """Remove a device that has left, or was cut off for an invalid message."""
         self.selection.leave(member)
         if member in self.outstanding:
             self._lose(member, "dropped")
 
     def _lose(self, member: Member, what: str) -> None:
-        """Count a device that is no longer outstanding; the round closes with the last one."""
+        """Count an outstanding device as lost; after the last one the round closes."""
         del self.outstanding[member]
         self.counts[what] += 1
         if not self.outstanding:
@@ -238,7 +237,7 @@ class Round:
         self._round_context.tally.codes[report.status if report.status in _CODES else Status.UNKNOWN] += 1  # F-061
 
     def _feed(self, update: bytes, more: dict[str, str]) -> None:
-        """Give a report to the function, with metadata that reveal nothing about its client (F-080)."""
+        """Feed a report to the function, with metadata that reveal nothing about the client (F-080)."""
         assert self._tell is not None
         facts = {"population": self._task.population, "task": self.config.name, "round": str(self.number)}
         headers = Headers(facts | {"ordinal": str(self._ordinal)} | more)
@@ -248,7 +247,7 @@ class Round:
     # Aggregation.
 
     def close(self) -> None:
-        """Take no more reports, and end the function's input (F-051)."""
+        """Accept no more reports, and end the function's input (F-051)."""
         if self.phase is not Phase.REPORTING:
             return
         assert self._tell is not None
@@ -265,21 +264,21 @@ class Round:
         self._after(limit, lambda: self.fail("aggregate_timeout"))
 
     def taken(self, ordinal: int) -> None:
-        """The function's input has taken a report, so the devices that sent it are answered (F-081)."""
+        """Answer the devices that sent a report, since the function's input has taken it (F-081)."""
         if self.phase is Phase.ENDED:
-            return  # the devices were notified that the round failed
+            return  # the devices were already notified that the round failed
         self._taken += 1
         for one in self.pending.pop(ordinal, ()):
             self._round_context.gate.leave(one)
             one.thank()
 
     def finished(self, checkpoint: bytes | None, error: InvocationError | None) -> None:
-        """Commit the function's checkpoint, or fail the round with its error."""
+        """Commit the checkpoint of the function, or fail the round with the function's error."""
         self._tell = None
         if self.phase not in (Phase.REPORTING, Phase.AGGREGATING):
             return
         if error is not None:
-            # F-140: the text of the function's error may reveal an update, so it is not logged
+            # F-140: the error's text is not logged, since it may reveal an update
             told = {"phase_id": self.phase_id, "status": error.status.name, "error": type(error).__name__}
             log.warning("the aggregation of a round has failed", extra=told)
             self.fail("aggregation")
@@ -292,7 +291,7 @@ class Round:
             return
         if why := excess(self._task.setup.plan.data, checkpoint):
             log.warning("the checkpoint of a round is too large: %s", why, extra={"phase_id": self.phase_id})
-            self.fail("too_large")  # F-082: otherwise no device could take part in any later round
+            self.fail("too_large")  # F-082: with such a checkpoint no device could take part in a later round
             return
         self._move(Phase.COMMITTING)
         commit = Commit(self._task.population, self.config.name, self.number, self.phase_id, checkpoint)
@@ -300,18 +299,18 @@ class Round:
 
     @property
     def _needed(self) -> int:
-        """The number of frames that the function must have been fed; with fewer its checkpoint does not count."""
+        """How many frames the function must have been fed; with fewer, its checkpoint does not count."""
         return self.config.min_clients
 
     def _turn_away(self) -> None:
-        """F-016: Notify devices whose reports have not come that the round is closed."""
+        """F-016: Send ABORTED to devices whose reports have not come when the round closes."""
         late, self.outstanding = self.outstanding, {}
         self.counts["late"] += len(late)
         for one in late:
             one.over(StatusError(Status.ABORTED, "the round has closed before the report came"))
 
     def _turn_away_pending(self, what: str = "late", error: InvocationError | None = None) -> None:
-        """F-053: Answer the reports that were not fed; they do not count."""
+        """F-053: Send an error to devices whose reports were not fed; these reports do not count."""
         pending, self.pending = [one for some in self.pending.values() for one in some], {}
         self.counts["ok"] -= len(pending)
         self.counts[what] += len(pending)
@@ -330,7 +329,7 @@ class Round:
     # Endings.
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """Fail the round: its reports do not count, and devices that wait for an answer get ``error``, or ABORTED."""
+        """Fail the round: its reports do not count, and waiting devices get ``error``, or ABORTED."""
         if self.phase is Phase.ENDED:
             return
         if self.phase is Phase.SELECTING:
@@ -375,7 +374,7 @@ class Round:
 
 
 def _refusal(wrong: Exception) -> InvocationError:
-    """The error for the sender of an update that has failed its check."""
+    """The error for the sender of an update that failed the check."""
     if isinstance(wrong, (ValueError, InvocationError)):
         return StatusError(Status.INVALID_ARGUMENT, f"the update does not fit: {wrong}")
     log.error("the check of an update has failed", exc_info=wrong)

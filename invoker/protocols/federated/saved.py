@@ -1,9 +1,8 @@
-"""`Saved`: a task's state that the store keeps between rounds, and how a round commits the next checkpoint (F-083).
+"""`Saved`: the state of a task that the store keeps between rounds; and the commit of a checkpoint (F-083).
 
-Each task has a space of its own, so that a checkpoint as large as a message may be always fits. The space has one item,
-which is written whole and expects the version from which the round started: so a round is either committed with its
-checkpoint and its number, or not at all, and if two processes believe that they lead a population, one of them is
-refused.
+Each task has a space of its own, so that even the largest checkpoint fits. The space has one item. A commit writes the
+whole item and requires the version from which the round started. So a round is either committed completely or not at
+all; and if two processes believe that they lead a population, one of them is refused.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from invoker.core.store import ABSENT, Create, Get, Item, Put
 
 _ITEM = "checkpoint"
 _TTL_S = 10 * 365 * 24 * 3600.0
-"""A model that nobody has trained or served for ten years is forgotten."""
+"""The time to live of a model that is not used: ten years."""
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """The state of a task at the end of its last committed round.
+    """The state of a task after its last committed round.
 
     Attributes:
-        round: Number of the round; 0: none was committed.
-        checkpoint: The checkpoint that it gave, or the initial one.
-        version: The version of the item, which the next commit expects; `ABSENT` where nothing was committed.
+        round: The number of the round; 0: none was committed.
+        checkpoint: The checkpoint of that round, or the initial one.
+        version: The version of the item, which the next commit requires; `ABSENT` if nothing was committed.
         phase_id: The phase id of the round.
     """
 
@@ -41,32 +40,32 @@ class _About(msgspec.Struct, frozen=True):
 
 
 def create(population: str, task: str) -> Create:
-    """Make the space of a task, unless it exists."""
+    """The request that makes the space of a task, unless it exists."""
     return Create(_space(population, task), _TTL_S)
 
 
 def lookup(population: str, task: str) -> Get:
-    """Ask for the committed state; `saved_of` reads the answer."""
+    """The request for the committed state; `saved_of` reads the answer."""
     return Get(_space(population, task), _ITEM)
 
 
 def commit(population: str, task: str, before: Saved, checkpoint: bytes, phase_id: str) -> Put:
-    """Write the checkpoint of the round after ``before``, if nothing was written since.
+    """The request that writes the checkpoint of the round after ``before``, if nothing was written since.
 
-    It is answered by `Item`, from which `saved_of` makes the `Saved` of the next round, or by `Refused`: then the round
-    has failed, and ``before`` is still the last committed state.
+    The answer is an `Item`, from which `saved_of` makes the new `Saved`; or `Refused`: the round has failed, and
+    ``before`` is still the last committed state.
     """
     about = msgspec.json.encode(_About(before.round + 1, phase_id))
     return Put(_space(population, task), _ITEM, checkpoint, expects=before.version, about=about, is_durable=True)
 
 
 def rewrite(population: str, task: str, item: Item) -> Put:
-    """Write the item once more, as a version that no earlier leader of the population expects."""
+    """The request that writes the item again, which gives it a version that no earlier leader knows."""
     return Put(_space(population, task), _ITEM, item.value, expects=item.updated_ns, about=item.about)
 
 
 def saved_of(item: Item | None, initial: bytes = b"") -> Saved:
-    """The state that an item holds; without an item, the state before the first round."""
+    """The state in an item; without an item, the state before the first round."""
     if item is None:
         return Saved(0, initial)
     about = msgspec.json.decode(item.about, type=_About)

@@ -1,14 +1,13 @@
-"""`SecureRound`: a round whose reports are added up masked, so that no single one can be seen (F-088 to F-133).
+"""`SecureRound`: a round whose masked reports are added up, so that no single report can be seen (F-088 to F-133).
 
-While it is REPORTING, a `SecAggServer` leads the devices through the four rounds of secure aggregation. This object
-passes messages between the server and the devices, and keeps the time: each of its rounds has `TaskConfig.step_s`, the
-first one includes the training of the devices. A device that it drops gets the reason, and the round continues without
-it. In the end it has a sum, which the function gets as the only frame of the round (F-130); the remaining devices are
-answered when that is taken, after their last message of secure aggregation (F-094). Or it has none, and the round has
-failed (F-124).
+In the phase REPORTING a `SecAggServer` leads the devices through the four rounds of secure aggregation. This object
+passes messages between that server and the devices, and sets the time limits: each of the four rounds has
+`TaskConfig.step_s`; the training is part of the first one. A device that is dropped gets the reason, and the round
+continues without it. At the end the function gets the sum as its only message (F-130); when it has taken the sum, the
+remaining devices are answered (F-094). Without a sum, the round has failed (F-124).
 
-The masked input of a device that has left or was dropped later stays in the sum (F-122): so `summed` of a record may
-be more than the reports that were answered.
+The masked input of a device stays in the sum even if the device leaves or is dropped later (F-122). So `summed` of a
+record may be larger than the number of reports that were answered.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.secagg.server import SecAggServer
 
 _PIECE: Final = 50_000
-"""Elements that are copied at once, so that a thread lets others run in between."""
+"""How many elements are copied at once; other threads can run in between."""
 
 _SILENT: Final = (Drop.SILENT_KEYS, Drop.SILENT_SHARES, Drop.SILENT_INPUT)
 
 
 class SecureRound(Round):
-    """One round with secure aggregation; the module's docstring says more."""
+    """One round with secure aggregation; see the module's docstring."""
 
     _server: SecAggServer | None = None
-    _step = -1  # the round of secure aggregation that is running
+    _step = -1  # the current one of the four rounds of secure aggregation
 
     @property
     def _least_clients(self) -> int:
@@ -48,7 +47,7 @@ class SecureRound(Round):
         return max(self.config.min_clients, self.config.secagg.min_visible)
 
     def _terms(self, clients: int) -> SecAggTerms:
-        """The terms: ``expected`` is the largest number of clients, but the threshold is for the actual number."""
+        """The terms for this number of clients, on which the threshold depends; ``expected`` is the largest number."""
         secagg = self.config.secagg
         assert secagg is not None
         threshold = self.config.threshold(clients)
@@ -61,14 +60,14 @@ class SecureRound(Round):
         self._look()
 
     def _new_server(self, terms: SecAggTerms, size: int) -> SecAggServer:
-        from invoker.protocols.federated.secagg.server import SecAggServer  # the import needs cryptography
+        from invoker.protocols.federated.secagg.server import SecAggServer  # imported late, since it needs cryptography
 
         return SecAggServer(terms, size, send=self._send, drop=self._drop, ended=self._ended, compute=self._compute)
 
-    # Devices cause these calls.
+    # Calls that devices cause.
 
     def report(self, member: Member, report: ReportIn) -> None:
-        """Take a report without its masked input: only a report of a failure may come without it."""
+        """Handle a report without a masked input, which is only allowed for a failure."""
         if report.status == Status.OK:
             self._lose(member, "invalid")
             text = "a report of this task must come together with its masked input"
@@ -77,7 +76,7 @@ class SecureRound(Round):
             self._failed(member, report)
 
     def secure(self, member: Member, message: secagg_pb.ClientToServerWrapperMessage, report: ReportIn | None) -> None:
-        """Take a message of secure aggregation."""
+        """Handle a message of secure aggregation."""
         if report is not None and report.status != Status.OK:
             self._failed(member, report)
             return
@@ -88,7 +87,7 @@ class SecureRound(Round):
             self._look()
 
     def _failed(self, member: Member, report: ReportIn) -> None:
-        """F-060: Remove a device whose plan has failed from the sum."""
+        """F-060: Exclude a device whose plan failed."""
         self._count_code(report)
         self._lose(member, "failed")
         member.thank()
@@ -97,7 +96,7 @@ class SecureRound(Round):
         del self.outstanding[member]
         self.counts[what] += 1
         if what == "dropped":
-            # F-013: the conversation was cancelled, or half-closed without a message
+            # F-013: the conversation was cancelled, or was half-closed before the report
             self._count_drop(Drop.CONNECTION_CLOSED)
         if self._server is not None:
             self._server.lost(member.number)
@@ -106,17 +105,17 @@ class SecureRound(Round):
     def _count_drop(self, reason: Drop) -> None:
         self._round_context.tally.secure_drops[self._task.population, self.config.name, self._step, reason.value] += 1
 
-    # Secure aggregation calls these.
+    # Callbacks of secure aggregation.
 
     def _send(self, number: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
         self._in_order[number].tell(Secure(message))
 
     def _drop(self, number: int, reason: Drop) -> None:
-        """Drop a device. It has been sent the reason, unless it left by a message of its own (F-126)."""
+        """Drop a device; it was sent the reason, unless it left by an abort of its own (F-126)."""
         member = self._in_order[number]
         if self.phase is not Phase.REPORTING or member not in self.outstanding:
             return
-        # the server may already be in its next round, which it has begun without this device
+        # the server may already have begun its next round without this device
         self._count_drop(reason)
         del self.outstanding[member]
         text = f"secure aggregation goes on without this client: {reason.value}"
@@ -131,7 +130,7 @@ class SecureRound(Round):
             member.over(StatusError(Status.INVALID_ARGUMENT, text))
 
     def _ended(self, outcome: Outcome) -> None:
-        """Take the outcome: a sum, or the reason why there will be none."""
+        """Handle the outcome: feed the sum to the function, or fail the round."""
         if self.phase is not Phase.REPORTING:
             return
         self._server = None
@@ -156,7 +155,7 @@ class SecureRound(Round):
             self._tell(Enough())
 
     def _compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job of secure aggregation; when the job is done, another round may be running."""
+        """Run a job of secure aggregation; another of the four rounds may have begun after it."""
 
         def done(result: Any) -> None:
             if self.phase is Phase.REPORTING:
@@ -166,7 +165,7 @@ class SecureRound(Round):
         self._round_context.backing.compute(job, done)
 
     def _look(self) -> None:
-        """F-133: When a round of secure aggregation begins, start its own time limit."""
+        """F-133: When another of the four rounds has begun, start its time limit."""
         if self._server is not None and self.phase is Phase.REPORTING and self._server.round != self._step:
             self._step = self._server.round
             self._after(self.config.step_s, self._elapsed)
@@ -174,11 +173,11 @@ class SecureRound(Round):
     def _elapsed(self) -> None:
         if self._server is not None:
             self._server.elapsed()
-            self._step = -1  # a last round that is not over gets the same time again
+            self._step = -1  # if the last of the four rounds has not ended, it gets the same time again
             self._look()
 
     def fail(self, reason: str, error: InvocationError | None = None) -> None:
-        """Fail the round, also for a reason outside of secure aggregation, and stop its jobs."""
+        """Fail the round for any reason, and stop the jobs of secure aggregation."""
         server, self._server = self._server, None
         if server is not None:
             server.abandon()
@@ -187,7 +186,7 @@ class SecureRound(Round):
     # The function and its result.
 
     def close(self) -> None:
-        """Close the round, when secure aggregation has ended."""
+        """Close the round after secure aggregation has ended."""
 
     @property
     def _needed(self) -> int:
@@ -195,7 +194,7 @@ class SecureRound(Round):
 
 
 def serialize(outcome: Summed, vectors: Mapping[str, tuple[int, int]]) -> bytes:
-    """A sum as the message Checkpoint of aggregands (F-130)."""
+    """Serialise a sum as a Checkpoint message of aggregands (F-130)."""
     message = pb.Checkpoint()
     for name, total in outcome.sums.items():
         aggregand = message.aggregands[name]

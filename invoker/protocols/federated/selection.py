@@ -1,8 +1,9 @@
-"""`Selection`: the clients that wait for a round, and the decision which of them take part (F-050, F-052, F-055).
+"""`Selection`: the clients that wait for a round, and the choice of those that take part (F-050, F-052, F-055).
 
-`TaskConfig.cohort` clients are enough; then the decision waits for the next tick, so that of clients that come at the
-same time the ones with a good retry token are preferred. At most max_clients wait. The time of a selection begins with
-its first client; when it is over, the waiting clients are chosen if they are enough, and rejected otherwise.
+The choice is made when `TaskConfig.cohort` clients wait; it is delayed until the next tick, so that among clients that
+come at the same time those with a valid retry token are preferred. At most max_clients wait. The time limit of a
+selection begins with its first client. At the time limit the waiting clients are chosen if there are enough, and
+rejected otherwise.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ class Selection:
 
     Args:
         round_context: The objects that all rounds of the coordinator share.
-        config: The config of its task.
-        least: The round does not begin with fewer clients than this.
-        decided: Called with the chosen devices, after all others were rejected; or with none if there are too few,
-            which the callback then rejects.
+        config: The configuration of the task.
+        least: The smallest number of clients with which the round begins.
+        decided: Called with the chosen devices after all others were rejected. If there are too few, it is called with
+            an empty list, and rejects all.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Selection:
         return len(self._waiting) < self._config.max_clients or (is_preferred and self._last() is not None)
 
     def join(self, member: Member, party: Party) -> None:
-        """Wait for the decision of a round that has room."""
+        """Add a client to a round that has room."""
         if len(self._waiting) >= self._config.max_clients and (last := self._last()) is not None:
             del self._waiting[last]
             last.tell(last.reject("full"))
@@ -56,13 +57,13 @@ class Selection:
             self._after(self._config.selection_timeout_s)
 
     def leave(self, member: Member) -> None:
-        """Remove a device that has left, if it waited here."""
+        """Remove a device that has left, if it is waiting here."""
         self._waiting.pop(member, None)
         if not self._waiting:
             self._stop()
 
     def reject(self, reason: str) -> None:
-        """Reject all waiting clients; there is no decision any more."""
+        """Reject all waiting clients, and make no choice."""
         self._stop()
         self._decided = None
         waiting, self._waiting = self._waiting, {}
@@ -70,18 +71,18 @@ class Selection:
             one.tell(one.reject(reason))
 
     def _last(self) -> Member | None:
-        """The last client that may be replaced by one with a good retry token (F-055)."""
+        """The last client without a valid retry token, which one with a valid token may replace (F-055)."""
         return next((one for one in reversed(self._waiting) if not one.has_token), None)
 
     def _decide(self) -> None:
-        """F-050: Choose among the waiting clients, unless they are too few."""
+        """F-050: Choose among the waiting clients, unless there are too few."""
         remaining_s = self._until - self._round_context.timers.now()
         if len(self._waiting) < self._config.cohort and remaining_s > 0:
-            self._after(remaining_s)  # some clients have left since there were enough
+            self._after(remaining_s)  # there were enough clients, but some have left since
             return
-        # the callback refers to the round, which refers to this object and to large checkpoints
+        # breaks the cycle with the round, which refers to large checkpoints
         decided, self._decided = self._decided, None
-        assert decided is not None, "it is decided once"
+        assert decided is not None, "the choice is made once"
         if len(self._waiting) < self._least_clients:
             decided(())
             return

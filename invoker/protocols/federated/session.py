@@ -2,24 +2,24 @@
 
 ::
 
-    state      the client may send                          what leads on
-    ---------  -------------------------------------------  --------------------------------------------------
+    state      the client may send                          is left for
+    ---------  -------------------------------------------  ----------------------------------------------------------
     START      a checkin of either kind                     TRYING, FREE, WAITING or DONE
     TRYING     a checkin: it has run the eligibility task   WAITING
     FREE       a checkin: there is no eligibility task      WAITING
-    WAITING    nothing, while the coordinator decides              ACCEPTED, SECURE or DONE, by a notice
+    WAITING    nothing, while the coordinator decides       ACCEPTED, SECURE or DONE, by a notice
     ACCEPTED   its report                                   TAKING
     SECURE     messages of secure aggregation               DONE, by a notice
     TAKING     nothing, while the round takes the report    DONE, by a notice
-    DONE       nothing                                      the end: it half-closes, or the coordinator loses patience
+    DONE       nothing                                      the end: it half-closes, or a time limit passes
 
-In each state it may send chunks, which `ChunkStream` makes messages of, and messages without content, which are
-counted (F-011). Any other message is a violation, which ends only this conversation: INVALID_ARGUMENT. A client
-that half-closes before it has reported ends with OK, and the coordinator has its place again (F-012). One that
-half-closes behind its report still gets the answer.
+In each state the client may also send chunks, which `ChunkStream` joins into messages, and messages without content,
+which are counted (F-011). Any other message ends this conversation with INVALID_ARGUMENT. If a client half-closes
+before its report, the conversation ends with OK and its place is free (F-012); a client that half-closes after its
+report still gets the answer.
 
-The session keeps one `Await` for its mailbox. This wait is cancelled however the conversation ends, and the mailbox
-then notifies the coordinator; so nothing here calls ``leave``.
+The session keeps one `Await` for its mailbox. The end of the conversation always cancels this wait, and the mailbox
+then notifies the coordinator; so the session never calls ``leave``.
 
 Source: section 2 of the catalogue of federated compute.
 """
@@ -66,11 +66,11 @@ _UNPACKED: Final = "unpacked"
 _CROSSING: Final = ("unmasking_response", "abort")
 
 OUTSIDE_BYTES: Final = 65 * 1024
-"""The most bytes of a frame of a client that takes no part in a round; reading it takes some milliseconds."""
+"""The largest frame, in bytes, from a client that is not in a round; parsing it takes some milliseconds."""
 
 
 class State(enum.Enum):
-    """The states of a conversation; the value names the messages that may come."""
+    """The states of a conversation; the value says which messages are expected."""
 
     START = "a checkin is expected first"
     TRYING = "a checkin is expected after an eligibility task"
@@ -83,19 +83,19 @@ class State(enum.Enum):
 
 
 class DeviceSession:
-    """One conversation.
+    """The conversation with one device.
 
     Args:
         coordinator: Decides about checkins and reports.
-        mailbox: Brings the coordinator's notices.
+        mailbox: The queue of the coordinator's notices.
         metadata: The metadata of the rpc.
-        settings: Limits and choices.
-        pack: Compresses large answers beside the loop; None: everything is done at once.
+        settings: The limits and choices of the server.
+        pack: Compresses and inflates large messages in a thread; None: this is done at once.
 
     Attributes:
-        state: The state.
-        ignored: Messages without content that came.
-        is_closed: It has ended.
+        state: The state of the conversation.
+        ignored: How many messages without content have come.
+        is_closed: Whether the conversation has ended.
     """
 
     __slots__ = (
@@ -141,7 +141,7 @@ class DeviceSession:
     # The methods of `Session`.
 
     def begin(self) -> Sequence[Step]:
-        """Enter, and wait for notices from now on, also before the first frame; idempotent."""
+        """Enter the coordinator, and wait for notices from now on, even before the first frame. Idempotent."""
         if self._has_begun or self.is_closed:
             return ()
         self._has_begun = True
@@ -152,7 +152,7 @@ class DeviceSession:
         return self._told()
 
     def receive(self, frame: bytes) -> Sequence[Step]:
-        """Translate one frame of the device; errors end the conversation with their status."""
+        """Translate one frame of the device; an error ends the conversation with its status."""
         steps = list(self.begin())
         if self.is_closed or self._is_half_closed:
             return steps
@@ -173,7 +173,7 @@ class DeviceSession:
         return (*steps, *self._told())
 
     def half_close(self) -> Sequence[Step]:
-        """Note that the client sends no more; the conversation ends unless work remains."""
+        """Translate the half-close of the client; the conversation ends unless an answer is due."""
         steps = list(self.begin())
         if self.is_closed:
             return steps
@@ -183,7 +183,7 @@ class DeviceSession:
         return (*steps, *self._leave())
 
     def deliver(self, event: Event) -> Sequence[Step]:
-        """Translate notices, and continue when a large answer is packed."""
+        """Translate notices, or continue after a large message was packed or unpacked."""
         if self.is_closed or type(event) is not Answered:
             return ()
         if isinstance(event.value, InvocationError):
@@ -209,23 +209,23 @@ class DeviceSession:
         return self._told()
 
     def release(self) -> None:
-        """Drop the round's model and the objects that refer to this one, since the conversation is over.
+        """Drop the model of the round, and break cycles, after the conversation has ended.
 
-        The other objects are then freed at once, without the garbage collector.
+        The objects are then freed at once, without the garbage collector.
         """
         self.is_closed = True
         self._offer = None
         self._stream.forget()
 
     def _leave(self) -> Sequence[Step]:
-        """End the conversation of a client that has half-closed, unless work for it remains."""
+        """End the conversation of a client that has half-closed, unless an answer is due."""
         if self._stream.is_held or self.state is State.TAKING or self._has_unmasked:
             return ()
         try:
             self._stream.ended()
         except InvocationError as error:
             return self._end(error)
-        # Chunks that wait for an ack will never get it, so there is no reason to wait.
+        # Chunks that wait for an ack are not waited for, since no ack can come.
         return self._end(None)
 
     # Messages of the client.
@@ -281,7 +281,7 @@ class DeviceSession:
         self.coordinator.check_in(self, checkin)
 
     def _enter(self, request: AnyCheckin) -> Checkin:
-        """Read a checkin, ack it if the client wants that (F-002 to F-005), and agree on the terms."""
+        """Parse a checkin, ack it if the client asks for that (F-002 to F-005), and set the terms."""
         checkin = checkin_of(request, self._metadata)
         if self._checkin is not None:
             check_same(self._checkin, checkin)
@@ -293,12 +293,12 @@ class DeviceSession:
         if checkin.can.wants_ack:
             self._has_acked = True
             self._out.send(answers.ack(self._windows))
-        # The response after it brings the terms, and may need them.
+        # The response that follows contains the terms, and may already need them.
         self._stream.agree(terms_for(checkin.can, self.settings))
         return checkin
 
     def _report(self, request: pb.ReportRequest) -> ReportIn:
-        """Read a report, which must be of this conversation (F-017)."""
+        """Parse a report, and check that it belongs to this conversation (F-017)."""
         offer, checkin = self._offer, self._checkin
         assert offer is not None
         assert checkin is not None
@@ -311,7 +311,7 @@ class DeviceSession:
     def _take_secure(self, message: pb.ClientStreamMessage, secure: secagg_pb.ClientToServerWrapperMessage) -> None:
         """Pass on a message of secure aggregation.
 
-        The masked input must come with the report, and no other message may (F-093).
+        The masked input must come with the report; no other message may come with it (F-093).
         """
         is_masked = secure.WhichOneof("message_content") == "masked_input_response"
         if is_masked != (message.WhichOneof("kind") == "report_request"):
@@ -329,10 +329,11 @@ class DeviceSession:
         elif type(notice) is Secure:
             if self.state is State.SECURE:
                 message = pb.ServerStreamMessage(secure_aggregation_server_message=notice.message)
-                self._out.send(message, compresses=False)  # keys and ciphertexts cannot be compressed
+                # not compressed, since keys and ciphertexts do not become smaller
+                self._out.send(message, compresses=False)
         elif type(notice) is ReportTaken:
             if self.state in (State.TAKING, State.SECURE):
-                # A client that was dropped may have replied before it was notified.
+                # A client that was dropped may have sent a message before it got the notice.
                 self._may_cross = self.state is State.SECURE and not self._has_unmasked
                 self.state, self._has_unmasked = State.DONE, False
                 self._out.send(answers.report_response(self._untold(0)))
@@ -364,7 +365,7 @@ class DeviceSession:
         return None if self._has_acked or self._windows is None else self._windows[which]
 
     def _told(self) -> list[Step]:
-        """The steps that are due."""
+        """The steps that are due, after all notices and messages."""
         steps = self._out.steps()
         self._count()
         if not self._awaits_mail:
@@ -378,7 +379,7 @@ class DeviceSession:
         return steps
 
     def _count(self) -> None:
-        """Report the bytes that were sent and received since the last call (F-141)."""
+        """Report to the coordinator the bytes that were sent and received since the last call (F-141)."""
         sent, received = self._stream.sent - self._moved[0], self._stream.received - self._moved[1]
         if sent or received:
             self._moved = (self._stream.sent, self._stream.received)
@@ -391,7 +392,7 @@ class DeviceSession:
 
 
 def _unpacked(packed: Incoming) -> pb.ClientStreamMessage | InvocationError:
-    """The inflated and parsed message; or an error, which ends the conversation."""
+    """Inflate and parse a message; returns an error that ends the conversation if this fails."""
     try:
         return parsed(packed.unpack())
     except InvocationError as error:

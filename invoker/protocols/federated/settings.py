@@ -9,7 +9,7 @@ from invoker.settings import parsers as parse
 from invoker.settings.setting import setting
 
 _LEVELS = ("none", "default", "best", "fast")
-"""By the numbers of the wire's CompressionLevel."""
+"""The names of the compression levels, by their numbers on the wire."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,5 +42,5 @@ class FederatedServiceSettings(PublicServiceSettings):
 
     @property
     def level(self) -> int:
-        """The compression level as a number of the wire."""
+        """The number of the compression level on the wire."""
         return _LEVELS.index(self.federated_compression)

@@ -1,4 +1,4 @@
-"""`Tally`: what metrics and logs show of populations. It only counts, and never sees an update (F-140, F-141)."""
+"""`Tally`: the counts of populations for metrics and logs; it contains no data of updates (F-140, F-141)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _RECORDS: Final = 200
 
 
 class RoundRecord(msgspec.Struct, frozen=True):
-    """The record of a round. Each client that was accepted is in one of ok, failed, invalid, late, dropped and cut.
+    """The record of a round; each accepted client counts in one of ok, failed, invalid, late, dropped and cut.
 
     Attributes:
-        population: Its name.
-        task: Its name.
+        population: The name of the population.
+        task: The name of the task.
         number: The number of the round.
         phase_id: The id of the round.
         outcome: ``committed`` or ``failed``.
-        reason: Why it failed, in a short word; empty: it did not fail.
-        accepted: Clients that took part.
-        ok: Reports that the aggregation function has got.
-        failed: Reports whose status was not OK.
-        invalid: Reports that the function cannot read.
-        late: Clients whose report had not come when the round closed.
-        dropped: Clients that left.
-        cut: Clients whose round failed before they were done.
-        summed: Updates in the sum, with secure aggregation; some of their clients may have left since.
-        seconds: The time from its acceptance of clients to its end.
+        reason: Why the round failed, as a word; empty: it did not fail.
+        accepted: How many clients took part.
+        ok: How many reports the aggregation function was fed.
+        failed: How many reports had another status than OK.
+        invalid: How many reports were invalid.
+        late: How many reports had not come when the round closed.
+        dropped: How many clients left.
+        cut: How many clients were not done when the round failed.
+        summed: How many updates are in the sum of secure aggregation, including those of clients that left later.
+        seconds: The time from the acceptance of clients to the end of the round.
     """
 
     population: str
@@ -50,21 +50,22 @@ class RoundRecord(msgspec.Struct, frozen=True):
 
 
 class Tally:
-    """Counts of one process. Keys are names of populations and tasks, and short words.
+    """The counts of one process; keys are names of populations and tasks, and fixed words.
 
     Attributes:
-        states: Conversations by their stage; see `invoker.protocols.federated.members`.
+        states: Conversations by stage; see `invoker.protocols.federated.members`.
         accepted: Clients by (population, task).
         rejected: Clients by (population, reason).
-        dropped: Conversations that ended without an answer, by their stage.
+        dropped: Conversations that ended without an answer, by stage.
         reports: Reports by (population, task, ``ok``, ``failed``, ``invalid``, ``late``, ``dropped`` or ``cut``).
-        codes: Reports by the number of their status.
+        codes: Reports by the number of the status.
         selections: Selections by (population, task, ``begun`` or ``too_few``).
-        secure_drops: Clients that secure aggregation has dropped or lost, by (population, task, round of it, reason).
-        sent: Bytes of the chunk layer to clients.
-        received: Bytes of the chunk layer from clients.
-        records: The last rounds, the latest at the end.
-        observers: Called with the record of each round when it has ended.
+        secure_drops: Clients that secure aggregation dropped or lost, by (population, task, one of its four rounds,
+            reason).
+        sent: Bytes that the chunk layer sent to clients.
+        received: Bytes that the chunk layer received from clients.
+        records: The records of the last rounds; the latest is at the end.
+        observers: Called with the record of each round after its end.
     """
 
     def __init__(self) -> None:

@@ -1,13 +1,13 @@
-"""`RetryTokens`: a promise to a client, signed, that it is preferred if it comes again in its window.
+"""`RetryTokens`: signed tokens; a client that returns with one within its window is preferred.
 
 A token is the base64 (for URLs, without padding) of::
 
     version    1 byte, 1
     begins     8 bytes, big-endian: when the window begins, in milliseconds of Unix time
-    ends       8 bytes: when it ends
-    signature  16 bytes: the first of HMAC-SHA256 of the three, followed by the name of the population in UTF-8
+    ends       8 bytes: when the window ends, likewise
+    signature  16 bytes: the first bytes of HMAC-SHA256 over the three fields and the population's name in UTF-8
 
-So it has 44 characters. It says nothing about the client: all clients with the same window have the same token.
+So a token has 44 characters. It reveals nothing about the client: all clients with the same window get the same token.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LEAST_KEY_BYTES: Final = 16
 
 
 class RetryTokens:
-    """Makes tokens and judges them (F-054, F-055); implements `messages.Tokens`.
+    """Makes and verifies tokens (F-054, F-055); implements `messages.Tokens`.
 
     Args:
-        key: Signs them. All processes that serve a population need the same key, also after a restart; otherwise older
-            tokens count as absent.
-        now: Unix time, in seconds.
-        grace_s: How long after its window a token still counts, for a client that was on its way.
+        key: The key for signatures. All processes that serve a population need the same key, even after a restart;
+            otherwise older tokens count as absent.
+        now: Returns Unix time, in seconds.
+        grace_s: For how many seconds after its window a token is still valid, for clients with slow connections.
 
     Raises:
         ValueError: The key is shorter than 16 bytes.
@@ -49,14 +49,14 @@ class RetryTokens:
         self._key, self._now, self._grace_s = key, now, grace_s
 
     def make(self, population: str, delay_min_s: float, delay_max_s: float) -> str:
-        """A signed token for a window, whose begin and end are given in seconds from now."""
+        """Make a signed token for a window, whose begin and end are in seconds from now."""
         now = self._now()
         begins, ends = (_milliseconds(now + delay_s) for delay_s in (delay_min_s, max(delay_min_s, delay_max_s)))
         body = _BODY.pack(_VERSION, begins, ends)
         return base64.urlsafe_b64encode(body + self._signature(population, body)).decode()
 
     def judge(self, population: str, token: str) -> Verdict:
-        """The verdict on a client's token now; never raises."""
+        """Verify a client's token; never raises."""
         if len(token) != _LENGTH or not token.isascii():
             return Verdict.ABSENT
         try:

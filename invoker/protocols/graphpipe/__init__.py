@@ -1,6 +1,6 @@
-"""GraphPipe: the same functions as tensor models (docs/reference/graphpipe.md).
+"""GraphPipe: serves functions as models with tensors (docs/reference/graphpipe.md).
 
-Authors import its options from here; they are loaded on first use.
+Authors import the options of `@function` from here; they are loaded on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
-"""Answers to requests: `Reply`, and `Answer`, which makes a reply from the outputs of a function.
+"""`Reply`: a response as bytes. `Answer`: the outputs of a function, from which the response is made.
 
-The two are apart because making one takes time for large tensors, so a transport may do it elsewhere than on the loop
-(G-102); an `Answer` holds nothing but messages until then.
+An `Answer` only holds messages, so that a transport can make the response in a thread if the tensors are large (G-102).
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from invoker.tensors import (
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """One buffer for the peer.
+    """The bytes of one response.
 
     Attributes:
-        pieces: Its bytes, in order; large pieces may be views.
+        pieces: The bytes of the response, in order; large pieces may be views.
         size: The size of all pieces, in bytes.
         error: Why the request failed; None if it succeeded.
     """
@@ -52,11 +51,10 @@ class Answer(msgspec.Struct, frozen=True):
     Attributes:
         ports: The wanted outputs, in the order of the request.
         messages: The message of each output.
-        known: Sizes by their declared names, as found in the inputs.
-        rows: How many rows each output has to have, each in a message of its own (G-073); None: a message is a whole
-            tensor.
+        known: The values of named sizes, from the inputs.
+        rows: How many rows each output must have; each row is a message (G-073). None: a message is a whole tensor.
         parts: Which parts of an undeclared output are wanted; None: all parts.
-        plans: The layouts of earlier answers to such requests; None: the layout is not remembered.
+        plans: A cache of layouts of earlier answers to similar requests; None: layouts are not cached.
     """
 
     ports: tuple[ModelPort, ...]
@@ -68,11 +66,11 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes of all outputs of the function."""
+        """The size of all outputs of the function, in bytes."""
         return sum(len(message.payload) for several in self.messages for message in several)
 
     def response(self) -> Reply:
-        """The response with the tensors, or with the error that they are not the promised ones (G-064, G-066)."""
+        """Make the response with the tensors, or with an error if they do not match the declarations (G-064, G-066)."""
         plans = self.plans
         if plans is not None and (known := plans.response(self.messages)) is not None:
             return Reply((known,), len(known))
@@ -85,28 +83,28 @@ class Answer(msgspec.Struct, frozen=True):
         return response_of(written)
 
     def tensors(self) -> list[tuple[ModelPort, Tensor]]:
-        """The outputs in the order of the request.
+        """Make the output tensors, in the order of the request.
 
         Raises:
-            GraphPipeError: The tensors are not the promised ones (E18).
+            GraphPipeError: The tensors do not match the declarations of the outputs (E18).
         """
         known, made = dict(self.known), dict[str, Tensor]()
         outputs = list(zip(self.ports, self.messages, strict=True))
         if len(outputs) == 1 and outputs[0][0].is_undeclared:
             outputs = _apart(*outputs[0], self.parts)
         for port, messages in outputs:
-            if port.own not in made:  # G-057: a name may repeat
+            if port.own not in made:  # G-057: an output may be requested several times
                 made[port.own] = _tensor(port, messages, known, self.rows)
         return [(port, made[port.own]) for port, _ in outputs]
 
 
 def response_of(written: Written) -> Reply:
-    """A reply with a buffer that was already written."""
+    """A reply whose buffer is already written."""
     return Reply(written.pieces, written.size)
 
 
 def refusal(error: GraphPipeError) -> Reply:
-    """The buffer of an error response (G-082): the error, then the further ones (G-084)."""
+    """An error response (G-082), with the error and the further errors in it (G-084)."""
     buffer = write_error_response((error, *error.further))
     return Reply((buffer,), len(buffer), error)
 
@@ -114,11 +112,11 @@ def refusal(error: GraphPipeError) -> Reply:
 def _apart(
     port: ModelPort, messages: Sequence[Message[bytes]], wanted: tuple[int, ...] | None
 ) -> list[tuple[ModelPort, tuple[Message[bytes], ...]]]:
-    """The outputs that an undeclared output turns out to be: one for each part of a tuple.
+    """Split an undeclared output that consists of tuples into one output for each part.
 
     Raises:
-        GraphPipeError: The values have different numbers of parts, or the output has a name and is therefore one output
-            (E18); or a wanted part does not exist (E5).
+        GraphPipeError: The values have different numbers of parts, or the output has a name and so cannot be split
+            (E18); or a requested part does not exist (E5).
     """
     several = [several_in(one) if one.media_type == SEVERAL else [one] for one in messages]
     counts = {len(one) for one in several} or {1}

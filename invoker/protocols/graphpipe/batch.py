@@ -1,7 +1,8 @@
-"""Batches: several compatible requests become one along the first index, and their outputs are split again.
+"""Batches: compatible requests are joined along the first index, and the outputs are split again.
 
-Alike are requests with the same inputs, of the same types and sizes but the first, the same outputs and the same config
-(G-077). The failure of a batch does not show which request failed, so each then runs alone (G-076).
+Requests are compatible if they have the same inputs with the same types and sizes except the first size, the same
+outputs and the same config (G-077). If a batch fails, each request runs alone, since the error does not show which
+request caused it (G-076).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from invoker.tensors import Code, GraphPipeError, Tensor, write_infer_response
 
 
 def alike(given: Sequence[GivenInput], wanted: Sequence[int], config: bytes) -> Hashable | None:
-    """A key that is equal for requests that can be joined; None for one that cannot be joined with any."""
+    """A key that is equal for compatible requests; None for a request that cannot be joined."""
     sizes = {one.tensor.shape[:1] for one in given}
     if len(sizes) != 1 or sizes & {(), (0,)}:
         return None
@@ -38,14 +39,14 @@ def merged(several: Sequence[Sequence[GivenInput]]) -> tuple[GivenInput, ...]:
 
 
 def parted(answer: Answer, counts: Sequence[int]) -> list[Reply]:
-    """Split the answer to a batch into a response for each request.
+    """Split the answer to a batch into one response for each request.
 
     Args:
         answer: The answer to the batch.
-        counts: Rows of each request, in order.
+        counts: The number of rows of each request, in order.
 
     Raises:
-        GraphPipeError: An output is not a tensor, or does not have a row for each row of the inputs (E18).
+        GraphPipeError: An output is not a tensor, or has another number of rows than the inputs (E18).
     """
     outputs = answer.tensors()
     tensors = [tensor for _, tensor in outputs]

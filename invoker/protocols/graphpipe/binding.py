@@ -1,6 +1,6 @@
-"""Decides which tensor of a request is for which input, and which outputs it wants: docs/reference/graphpipe.md 2.4.
+"""Binds the tensors of a request to inputs, and resolves the requested outputs (docs/reference/graphpipe.md 2.4).
 
-All of it is checked before the function is opened; `fitting` checks the outputs of the function in the same way.
+Everything is checked before the function is called; `fitting` also checks the outputs of the function.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _CODES: Final = {
     "duplicate_arg": Code.DUPLICATE_NAME,
     "too_many_args": Code.UNKNOWN_INPUT,
 }
-"""The codes of faults (G-054, G-055)."""
+"""The error codes for faults of the binder (G-054, G-055)."""
 
 _HELD_PER_LIMIT: Final = 4
 _LISTED: Final = 32
-"""The most names that an error lists of those that exist."""
+"""How many existing names an error lists."""
 
 _SHOWN: Final = 100
-"""Characters of a wrong name that are shown; longer names are not compared with existing ones, which would take
-long."""
+"""How many characters of a wrong name are shown; longer names are not compared with existing ones, since that would
+take long."""
 
 
 class GivenInput(msgspec.Struct, frozen=True):
@@ -50,18 +50,18 @@ class GivenInput(msgspec.Struct, frozen=True):
 
     @property
     def cast_bytes(self) -> int:
-        """The bytes of its numbers after a cast to the declared type (G-061); 0 if they need no cast."""
+        """The size of the numbers in bytes after a cast to the declared type (G-061); 0 if no cast is needed."""
         port, tensor = self.port, self.tensor
         return count_of(tensor.shape) * ITEM_BYTES[port.type] if tensor.type in port.castable else 0
 
 
 def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> tuple[GivenInput, ...]:
-    """The inputs that a request gives, in declared order (G-070).
+    """Bind the tensors of a request to inputs; returns them in declared order (G-070).
 
     Args:
         model: The model of the inputs.
-        request: The request as it was read.
-        known: Sizes by their declared names; those of the inputs are added.
+        request: The parsed request.
+        known: The values of named sizes; those of the inputs are added.
 
     Raises:
         GraphPipeError: An input is unknown (E4), given twice (E6), missing (E7), of another type (E8) or shape (E9).
@@ -72,7 +72,7 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
         found = model.binder.named([model.input_name(name, place, len(names)) for place, name in enumerate(names)])
     else:
         found = model.binder.call(len(tensors))
-    # If a name is wrong, a missing input may be the one that the caller meant.
+    # If a name is unknown, it may be meant for the missing input, which is then not reported.
     faults = [one for one in found.faults if one.code != "missing_arg"] or found.faults
     wrong = [GraphPipeError(_CODES[one.code], str(one)) for one in faults[:MAX_ERRORS]]
     taken = [(place, found.parameters[place]) for place in model.binder.order(found.names)]
@@ -90,10 +90,10 @@ def given_inputs(model: Model, request: InferRequest, known: dict[str, int]) -> 
 
 
 def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
-    """The indexes of the outputs that a request wants, in its order; a name may repeat (G-057, G-058).
+    """The indexes of the requested outputs, in the order of the request; a name may repeat (G-057, G-058).
 
     Raises:
-        GraphPipeError: A name is not that of an output (E5).
+        GraphPipeError: A name is not the name of an output (E5).
     """
     if not request.output_names:
         return tuple(range(len(model.outputs)))
@@ -107,10 +107,10 @@ def wanted_outputs(model: Model, request: InferRequest) -> tuple[int, ...]:
 
 
 def admit(given: Sequence[GivenInput], limit_bytes: int) -> None:
-    """Refuse inputs that are too large together, before they are converted (G-025).
+    """Refuse inputs that are too large in total, before they are converted (G-025).
 
     Raises:
-        GraphPipeError: The inputs are too large (E13); tensors that share their data count each time.
+        GraphPipeError: The inputs are too large (E13); tensors that share their data are counted each time.
     """
     total = sum(max(one.tensor.size, one.cast_bytes) for one in given)
     if total > limit_bytes:
@@ -131,14 +131,14 @@ def fitting(
     *,
     codes: tuple[Code, Code] = (Code.TYPE_MISMATCH, Code.SHAPE),
 ) -> None:
-    """Make sure that a tensor is of the declared type and shape.
+    """Check that a tensor has the declared type and shape.
 
     Args:
         port: The input or output to which it belongs.
         tensor: The tensor.
-        where: The name of the tensor, for the error.
-        known: Sizes by their declared names; those of this tensor are added.
-        codes: The codes of the errors, for the type and for the shape.
+        where: The name of the tensor, for error texts.
+        known: The values of named sizes; those of this tensor are added.
+        codes: The error codes for a wrong type and for a wrong shape.
 
     Raises:
         GraphPipeError: The tensor has another type or shape.
@@ -150,7 +150,7 @@ def fitting(
 
 
 def _mismatch(port: ModelPort, tensor: Tensor, *, is_input: bool) -> str:
-    """Describe how a tensor differs from its declaration, with a hint, since there is no cast by default (G-061)."""
+    """Describe how the type of a tensor differs from the declared one, with a hint about casts (G-061)."""
     kinds = [port.type] if port.type else sorted(port.types or ())
     wanted = " or ".join(spelled(one) for one in kinds) or "a type that no tensor has"
     text = f"is {spelled(tensor.type)}, and {wanted} is declared"

@@ -1,4 +1,4 @@
-"""`CheckedRequest`: a request that was read and found valid, and the messages for its function."""
+"""`CheckedRequest`: a request that was parsed and checked, with the messages for its function."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from invoker.tensors import LIMIT_BYTES, too_large
 from invoker.tensors.flat import Weigh
 
 ID: Final = "infer"
-"""The key of the only invocation of a conversation."""
+"""The id of the only invocation of a conversation."""
 
 _SMALL_BYTES: Final = 4096
 HELD_PER_LIMIT: Final = 4
-"""A function may give this many times the bytes that it may be given."""
+"""The outputs of a function may be this many times larger than its inputs may be."""
 
 
 class CheckedRequest(msgspec.Struct, frozen=True):
-    """A request that was read and checked.
+    """A request that was parsed and checked.
 
     Attributes:
-        steps: The first steps of the session; they may already answer the request.
-        wanted: Indexes of the outputs to send, in order; an index may repeat.
-        ports: The same outputs.
-        known: Sizes by their declared names, as found in the inputs.
-        most_bytes: How many bytes the function may give.
-        given: The inputs, if they are still needed: for rows and for batches.
+        steps: The first steps of the session, which may already contain the response.
+        wanted: The indexes of the requested outputs, in order; an index may repeat.
+        ports: The requested outputs.
+        known: The values of named sizes, from the inputs.
+        most_bytes: The largest total size of the outputs, in bytes.
+        given: The inputs, if they are still needed for rows or for batches.
         rows: How many rows the inputs have; None: they are fed as a whole.
-        about: Names, types and shapes of its tensors, never values, for the log (G-105, G-106).
+        about: Names, types and shapes of the tensors for the log, never values (G-105, G-106).
         config: The config of the request.
-        kind: A key that is equal for requests that may be joined; None: this request cannot be joined.
-        met: Types and shapes of its inputs, for errors.
-        parts: Which parts of an undeclared output are wanted; None: all parts.
-        answers: The layouts of earlier answers to such requests; None: the request is not remembered.
+        kind: A key that is equal for compatible requests; None: the request cannot be joined.
+        met: The types and shapes of the inputs, for error texts.
+        parts: The requested parts of an undeclared output; None: all parts.
+        answers: A cache of layouts of earlier answers to similar requests; None: the request has no plan.
     """
 
     steps: tuple[CallStep, ...]
@@ -62,27 +62,27 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
     @property
     def keeps_given(self) -> bool:
-        """Whether its inputs are still needed, for rows or for a batch."""
+        """Whether the inputs are still needed, for rows or for a batch."""
         return self.rows is not None or self.kind is not None
 
     @property
     def count(self) -> int:
-        """Rows of a request that may be joined."""
+        """The number of rows of a request that can be joined."""
         return count_of_batch(self.given)
 
 
 def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | None = None) -> list[Message[bytes]]:
-    """The messages that the function is fed for its inputs, each in one piece.
+    """Make the messages for the inputs of the function, one for each tensor.
 
     Args:
-        given: The tensors and their inputs.
-        limit_bytes: The most bytes of all messages together.
-        weigh: Called with the bytes of all large copies so far, before each is made; it may raise. A tensor for a
+        given: The tensors with their inputs.
+        limit_bytes: The limit of all messages together, in bytes.
+        weigh: Called before each large copy with the bytes of all large copies so far; it may raise. A tensor for a
             function that takes tensors is not copied.
 
     Raises:
-        GraphPipeError: A tensor cannot be converted to its input's type (E8); or the tensors are too large together
-            (E13), where tensors that share their data count each time.
+        GraphPipeError: A tensor cannot be converted to the type of its input (E8), or the tensors are too large in
+            total (E13); tensors that share their data are counted each time.
     """
     messages, copied = [], 0
     for one in given:
@@ -97,7 +97,7 @@ def messages_for(given: Sequence[GivenInput], limit_bytes: int, weigh: Weigh | N
 
 
 def message_for(given: GivenInput) -> Message[bytes]:
-    """The message that the function is fed for an input (G-074).
+    """Make the message for an input (G-074).
 
     Raises:
         GraphPipeError: The tensor cannot be converted to the input's type (E8).

@@ -1,4 +1,4 @@
-"""`RequestConfig`: the config of a request, which its function finds in ``ctx.configs`` (G-031)."""
+"""`RequestConfig`: the config of a request; the function reads it from ``ctx.configs`` (G-031)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from invoker.protocols.graphpipe.errors import ConfigRefused
 
 
 class RequestConfig:
-    """The bytes of a config. A function gets them as bytes, as text if they are UTF-8, or as a dict if they are JSON.
+    """The bytes of a config; a function reads them as bytes, as text in UTF-8, or as JSON.
 
     Attributes:
-        value: The value as it came.
+        value: The bytes as they came.
     """
 
     __slots__ = ("value",)
@@ -34,11 +34,11 @@ class RequestConfig:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """The config, read as a JSON object.
+        """Decode the config as a JSON object.
 
         Raises:
-            ConfigRefused: The config is no JSON object (E17), which counts as the caller's fault if the function does
-                not catch it.
+            ConfigRefused: The config is not a JSON object (E17). If the function does not catch this, the caller gets
+                the error.
         """
         try:
             return msgspec.convert(json_value(self.value), dict[str, Any])
@@ -46,4 +46,4 @@ class RequestConfig:
             raise ConfigRefused(f"the config is not a JSON object: {error}") from None
 
     def __repr__(self) -> str:
-        return f"Config({len(self.value)} bytes)"  # G-106: it may hold secrets
+        return f"Config({len(self.value)} bytes)"  # G-106: the config may contain secrets

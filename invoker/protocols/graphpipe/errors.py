@@ -1,4 +1,4 @@
-"""Translates errors into GraphPipe's: the code of each ending (docs/reference/graphpipe.md 2.6)."""
+"""Translates errors of the engine into GraphPipe errors with codes (docs/reference/graphpipe.md 2.6)."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from invoker.protocols.graphpipe.model import Model, ModelPort
 from invoker.tensors import Code, GraphPipeError, TensorType, spelled
 
 Met: TypeAlias = tuple[ModelPort, TensorType, tuple[int, ...]]
-"""An input, and the type and shape of what came for it."""
+"""An input, with the type and the shape of its tensor."""
 
 
 class ConfigRefused(GraphPipeError, ValueError):
-    """The config of a request is not of the form that its function takes (E17)."""
+    """The config of a request does not have the form that the function needs (E17)."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(Code.CONFIG, detail)
 
 
-# the first class that fits decides
+# the first matching class counts
 _BY_CLASS: Final[tuple[tuple[type[InvocationError], Code], ...]] = (
     (EncodeError, Code.BAD_OUTPUT),
     (UnsupportedMediaType, Code.TYPE_MISMATCH),
     (DecodeError, Code.TYPE_MISMATCH),
-    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: the function's value cannot be a tensor
+    (NotAcceptable, Code.TYPE_MISMATCH),  # G-074: the value of the function cannot be a tensor
     (ProtocolViolation, Code.BAD_OUTPUT),
-    (Overloaded, Code.OVERLOADED),  # the same request may succeed at another time
-    (LimitExceeded, Code.TOO_LARGE),  # the same request will never fit
+    (Overloaded, Code.OVERLOADED),  # the same request may succeed later
+    (LimitExceeded, Code.TOO_LARGE),  # the same request can never succeed
     (NotReady, Code.NOT_READY),
     (ShuttingDown, Code.NOT_READY),
     (DeadlineExceeded, Code.TIMEOUT),
@@ -58,22 +58,22 @@ _BY_STATUS: Final = {
     Status.RESOURCE_EXHAUSTED: Code.OVERLOADED,
     Status.UNAVAILABLE: Code.NOT_READY,
 }
-"""Statuses that a function may choose itself; any other one counts as its failure."""
+"""The codes for statuses that a function chooses; any other status counts as a failure of the function."""
 
 _OTHER_KINDS: Final = ("application/json", "application/x-www-form-urlencoded", "text/plain")
-"""Media types that a buffer never has; clients send buffers under many others."""
+"""Media types that clients do not use for buffers, unlike many others."""
 
 
 def translated(error: InvocationError, model: Model | None = None, met: Sequence[Met] = ()) -> GraphPipeError:
-    """Translate the ending of an invocation into an error with a code of GraphPipe.
+    """Translate the error of an invocation into a GraphPipe error.
 
     Args:
-        error: The error; if it or its cause has a code already, that error is kept.
+        error: The error; if it, or its cause, is a GraphPipe error, that one is returned.
         model: The model, for the names of its inputs and outputs.
-        met: The tensors that came for its inputs.
+        met: The types and shapes of the tensors that came.
 
     Returns:
-        The error without a traceback (G-065); for our own defects also without the detail.
+        The error without a traceback (G-065); for a bug of the invoker also without the detail.
     """
     if isinstance(error, GraphPipeError):
         return error
@@ -88,10 +88,10 @@ def translated(error: InvocationError, model: Model | None = None, met: Sequence
 
 
 def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
-    """Add a hint to the error of a client that takes a model for plain HTTP.
+    """Add a hint to an error if the client seems to send plain HTTP requests to a model.
 
     Args:
-        error: The error for a refused request; an error about its bytes gets a hint.
+        error: The error of a refused request; only an error about its bytes gets a hint.
         metadata: The metadata of the conversation, such as the headers of an HTTP request.
     """
     kind = metadata.get("content-type", "").partition(";")[0]
@@ -101,7 +101,7 @@ def explained(error: GraphPipeError, metadata: Headers) -> GraphPipeError:
 
 
 def _renamed(error: InvocationError, model: Model | None, met: Sequence[Met]) -> str:
-    """The detail, with the peer's name of the input or output, and with the tensor that it sent."""
+    """The detail of an error, with the peer's name of the input or output, and the type and shape of its tensor."""
     place = error.place
     if model is None or place is None or place.index is None:
         return error.detail
@@ -110,6 +110,6 @@ def _renamed(error: InvocationError, model: Model | None, met: Sequence[Met]) ->
         sent = f"{spelled(type_)} {list(shape)}" if error.met == port.media_type else ""
         return error.said_at(f"input '{port.name}'", sent)
     if place.kind == "output" and place.index < len(model.outputs):
-        own = f" '{place.name}'" if place.name else ""  # the author uses this name
+        own = f" '{place.name}'" if place.name else ""  # the author of the function uses this name
         return error.said_at(f"output '{model.outputs[place.index].name}'{own}")
     return error.detail

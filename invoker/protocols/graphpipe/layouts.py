@@ -1,9 +1,9 @@
-"""`AnswerPlans`: remembers the layout of answers, so that a similar one is not laid out again.
+"""`AnswerPlans`: caches the layouts of answers, so that similar answers need not be laid out again.
 
-An answer is made of tensors that the function's codec has written: each is read, compared with its declaration, and
-written into the response. All of that depends on the tensors' types and shapes, and on the request. So if an answer
-differs from an earlier one to a request of the same plan only in its elements, its response differs from the earlier
-response in the same elements. Errors are not remembered, so each is found and reported again.
+An answer consists of tensors from the function's codec; each is decoded, compared with its declaration, and written
+into the response. All this depends only on the request and on the types and shapes of the tensors. So if two answers to
+requests of one plan differ only in their elements, the responses differ only in these elements, too. Errors are not
+cached, so each one is found and reported again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from invoker.message import Message
 from invoker.tensors import LIMIT_BYTES, GraphPipeError, Skeleton, Trace, Written, read_infer_response, read_tensor
 
 Given: TypeAlias = Sequence[Sequence[Message[bytes]]]
-"""What a function gave for each wanted output."""
+"""The messages of the function for each requested output."""
 
 _MOST: Final = 4
 _TRIES: Final = 8
 _LARGEST: Final = 1 << 16
-"""Bytes of a response; laying out a larger one takes little beside its copying, which is then done in pieces."""
+"""Larger responses, in bytes, are not cached: laying one out takes little compared with copying it."""
 
 
 class _Layout(msgspec.Struct, frozen=True):
-    """One kind of answer: the common properties of its tensors, and the response."""
+    """The layout of similar answers: the common properties of the tensors, and the response."""
 
     outputs: tuple[Skeleton, ...]
-    # pieces of the response: bytes, or an output and the position of its elements
+    # pieces of the response: either bytes, or the index of an output and the position of its elements
     parts: tuple[bytes | tuple[int, int, int], ...]
 
     def response(self, payloads: Sequence[bytes]) -> bytes | None:
@@ -48,7 +48,7 @@ class _Layout(msgspec.Struct, frozen=True):
 
 
 class AnswerPlans:
-    """The layouts of the answers to requests of one plan; the first few are remembered."""
+    """The cached layouts of the answers to requests of one plan; only the first few are cached."""
 
     __slots__ = ("_layouts", "_tries")
 
@@ -57,7 +57,7 @@ class AnswerPlans:
         self._tries = 0
 
     def response(self, given: Given) -> bytes | None:
-        """The response for the outputs of a function; None if no similar answer is remembered."""
+        """The response for the outputs of a function; None if no similar answer is cached."""
         if not self._layouts or (payloads := _payloads(given)) is None:
             return None
         for one in self._layouts:
@@ -66,11 +66,11 @@ class AnswerPlans:
         return None
 
     def learn(self, given: Given, written: Written) -> None:
-        """Remember how an answer was laid out, unless enough was tried already.
+        """Cache the layout of an answer, unless there were too many attempts.
 
         Args:
-            given: The outputs of the function, which were found valid.
-            written: The response that was made of them.
+            given: The outputs of the function, which were checked.
+            written: The response.
         """
         payloads = _payloads(given)
         if self._tries >= _TRIES or len(self._layouts) >= _MOST or payloads is None or written.size > _LARGEST:
@@ -81,7 +81,8 @@ class AnswerPlans:
         trace = Trace()
         read_infer_response(response, trace=trace)
         whole = Skeleton.of(response, trace)
-        if whole is None or len(whole.elements) != len(outputs):  # for example one tensor for two outputs (G-057)
+        # cannot be cached: for example one tensor for two outputs (G-057)
+        if whole is None or len(whole.elements) != len(outputs):
             return
         parts: list[tuple[int, bytes | tuple[int, int, int]]] = list(whole.bones)
         for index, (one, (start, _)) in enumerate(zip(outputs, whole.elements, strict=True)):
@@ -94,7 +95,7 @@ class AnswerPlans:
 
 
 def _payloads(given: Given) -> list[bytes] | None:
-    """The one tensor of each output; None if an output has several messages, or a message that is no tensor."""
+    """The tensor of each output; None if an output has several messages, or one that is not a tensor."""
     found = []
     for several in given:
         if len(several) != 1:
@@ -110,6 +111,6 @@ def _skeleton_of(payload: bytes) -> Skeleton | None:
     trace = Trace()
     try:
         read_tensor(payload, LIMIT_BYTES, trace)
-    except GraphPipeError:  # the codec may take payloads that are refused here
+    except GraphPipeError:  # the codec may accept payloads that are not tensors here
         return None
     return Skeleton.of(payload, trace)

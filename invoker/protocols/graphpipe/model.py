@@ -1,8 +1,8 @@
-"""`Model`: a function as GraphPipe sees it: named tensors in, named tensors out, and the metadata of both.
+"""`Model`: a function as a model with named input tensors, named output tensors, and their metadata.
 
-An input is a parameter, also one with a default, which a request may leave out; its type and shape are those of its
-annotation; without one they are neither described nor checked (G-068). An output has the name that the author gave it,
-otherwise ``output<i>``; ``input<i>`` and ``output<i>`` are understood in any case (G-069).
+Each parameter is an input; a request may leave out those with a default. Type and shape of an input come from the
+annotation; without an annotation they are neither described nor checked (G-068). An output has the name that the author
+gave, or else ``output<i>``; the aliases ``input<i>`` and ``output<i>`` are always accepted (G-069).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _NUMBERS = frozenset(one for one in TensorType if TensorType.NULL < one < Tensor
 _MOST_PLANS = 64
 _MOST_PLAN_BYTES = 1 << 20
 _MOST_DIGITS = 4
-"""No function gives more outputs than this many digits can number."""
+"""The largest number of digits in ``output<i>``."""
 
-# The type of a plain annotation in the metadata, and the types that it accepts.
+# For a plain annotation: the type in the metadata, and the types that are accepted.
 _PLAIN: dict[type, tuple[TensorType, frozenset[TensorType]]] = {
     int: (TensorType.INT64, _INTEGERS),
     float: (TensorType.FLOAT64, _NUMBERS),
@@ -59,19 +59,20 @@ class ModelPort(msgspec.Struct, frozen=True):
     """An input or an output.
 
     Attributes:
-        name: Its name in metadata.
+        name: The name in metadata.
         own: The name of the parameter, or of the function's output.
-        media_type: The media types in which its tensors are passed to or from the function, best first; empty if it
-            cannot take tensors.
-        type: The type in metadata; NULL if several types are possible.
-        types: The types that it takes; None: any.
+        media_type: The media types in which its tensors are passed to or from the function, the preferred one first;
+            empty if it cannot be a tensor.
+        type: The element type in metadata; NULL if several types are possible.
+        types: The element types that are accepted; None: any.
         shape: The declared shape; None: any.
-        is_single: Whether it is a single value, so that a tensor of one element is accepted like a scalar.
-        is_truth: Whether that value is true or false.
+        is_single: Whether it is a single value; a tensor of one element is then accepted like a scalar.
+        is_truth: Whether this value is a boolean.
         is_optional: Whether a request may leave it out.
-        note: The note for readers.
-        castable: Types that can be cast to its type; they are also in ``types`` if the function allows casts (G-061).
-        bound: Its name for ``Open.bound``, if that differs from ``name``: for an element of ``*args`` or ``**kwargs``.
+        note: The description for users.
+        castable: The types that can be cast to its type; if the function allows casts, they are also in ``types``
+            (G-061).
+        bound: For an element of ``*args`` or ``**kwargs``: the name for ``Open.bound``.
     """
 
     name: str
@@ -89,37 +90,37 @@ class ModelPort(msgspec.Struct, frozen=True):
 
     @property
     def is_undeclared(self) -> bool:
-        """Whether this output is not declared at all; a tuple then counts as one output for each part."""
+        """Whether this output is not declared; each part of a tuple is then an output."""
         return self.media_type.startswith(SEVERAL)
 
     @property
     def is_joined(self) -> bool:
-        """Whether several values of this output are joined into one tensor, since its first size is open (G-072)."""
+        """Whether several values of this output are joined into one tensor, since its first size may be any (G-072)."""
         first = self.shape[0] if self.shape else 0
         return isinstance(first, str) or first == ANY_SIZE
 
     @property
     def metadata(self) -> IOMetadata:
-        """The metadata of the tensor: name, note, shape and type."""
+        """The metadata of the tensor: name, description, shape and type."""
         note = f"{self.note} (optional)".strip() if self.is_optional else self.note
         return IOMetadata(self.name, note, numeric(self.shape), self.type)
 
 
 class Model:
-    """One function.
+    """A function as a model.
 
     Args:
         spec: The spec of the function.
-        has_arrays: Whether there is a codec for tensors, which is so if any function takes or gives arrays.
-        server: Name and version of the program that serves it, for metadata.
-        is_told: Whether clients may see its name, its inputs and its outputs (H-062).
+        has_arrays: Whether there is a codec for tensors; this is the case if any function takes or returns arrays.
+        server: The name and version of the server, for metadata.
+        is_told: Whether clients may see the model's name, inputs and outputs (H-062).
 
     Attributes:
-        inputs: In declared order, optional ones last.
-        outputs: The outputs in declared order; if a value consists of several arrays, each array is one.
-        binder: Decides which input each tensor is for.
-        plans: The plans of `invoker.protocols.graphpipe.plans` for its requests, by their sizes.
-        rows: Whether batches are fed row by row; then annotations describe one row, and metadata the batch (G-073).
+        inputs: The inputs in declared order; optional ones are last.
+        outputs: The outputs in declared order; if a value consists of several arrays, each array is an output.
+        binder: Binds tensors to inputs by name.
+        plans: The plans for earlier requests, by size of the request; see `invoker.protocols.graphpipe.plans`.
+        rows: Whether batches are fed row by row; annotations then describe one row, and metadata the batch (G-073).
 
     Raises:
         SpecError: An annotation declares an invalid shape.
@@ -131,7 +132,7 @@ class Model:
         self._server = server
         required = {one.name for one in spec.required}
         several = [one for one in spec.inputs if not one.is_ignored]
-        if not spec.open_inputs:  # open inputs have no names, so no option can be among them
+        if not spec.open_inputs:  # elements of ``*args`` have no names and cannot be optional
             several += [one for one in spec.optional if all(one.name != other.name for other in several)]
         self.by_row = _by_row(spec)
         self.inputs = tuple(
@@ -168,15 +169,15 @@ class Model:
 
     @property
     def is_undeclared(self) -> bool:
-        """Whether the number of outputs is only known from a run: there is no return annotation, and no names."""
+        """Whether the number of outputs is unknown before a call: there is no return annotation, and no names."""
         return len(self.outputs) == 1 and self.outputs[0].is_undeclared and self.outputs[0].own == "out"
 
     def input_name(self, said: str, place: int, count: int) -> str:
-        """The binder's name of the input to which a client gives this name.
+        """The binder's name of the input that a client's name stands for.
 
         Args:
-            said: A name or an alias; empty: the default input for its place (G-053).
-            place: The place of the tensor in the request.
+            said: The name or alias in the request; empty: the input is chosen by position (G-053).
+            place: The position of the tensor in the request.
             count: How many tensors the request has.
         """
         index = self.input_index(said) if said else place
@@ -187,7 +188,7 @@ class Model:
         return f"#{index}" if index >= len(self.inputs) - self.spec.open_inputs else self.inputs[index].own
 
     def port(self, name: str, taker: Parameter) -> ModelPort:
-        """The port of an input, by its name for the binder."""
+        """The port of an input, by the binder's name."""
         if (found := self._ports.get(name)) is not None:
             return found
         own = name.removeprefix(KEYWORD)
@@ -197,20 +198,20 @@ class Model:
             return msgspec.structs.replace(made, bound=name)
         number, first = name.removeprefix("#"), self._ports.get(stream.name)
         if first is not None and number == str(len(self.inputs) - 1):
-            return first  # the metadata name the first element of ``*args``
+            return first  # metadata list only the first element of ``*args``
         first = first or _port(self.spec, stream, stream.name, has_arrays=self._has_arrays)
         return msgspec.structs.replace(first, name=f"input{number}", own=f"{first.own}{number}", bound=name)
 
     @functools.cached_property
     def hint(self) -> str:
-        """A hint for an author whose function returns a value that cannot be a tensor, such as a tuple of outputs."""
+        """A hint for the author of a function that returns a value that cannot be a tensor, such as a tuple."""
         kinds = [typing.get_origin(one) or one for stream in self.spec.outputs for one in members(stream.type)]
         is_several = any(isinstance(one, type) and issubclass(one, Mapping | tuple) for one in kinds)
         return "; if its parts are outputs, name them with @function(outputs=(...))" if is_several else ""
 
     @functools.cached_property
     def metadata(self) -> MetadataResponse:
-        """The description that clients get (G-087)."""
+        """The description of the model for clients (G-087)."""
         spec = self.spec
         return MetadataResponse(
             name=spec.name,
@@ -228,7 +229,7 @@ class Model:
 
 
 def numbered(name: str, word: str = "output") -> int | None:
-    """The number in ``output<i>``, or after another word; None for any other name."""
+    """The number in a name such as ``output<i>``; None for other names."""
     digits = name.removeprefix(word)
     is_number = digits != name and digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
     return int(digits) if is_number and str(int(digits)) == digits else None
@@ -254,7 +255,7 @@ def _port(
     )
     if is_output and stream.type is Any and not stream.media_types and len(spec.outputs) == 1 and not spec.call.parts:
         made = msgspec.structs.replace(made, media_type=f"{SEVERAL}, {made.media_type};q=0.9")
-    kinds = [one for one in members(stream.type) if one is not NoneType]  # no tensor is None
+    kinds = [one for one in members(stream.type) if one is not NoneType]  # a tensor cannot be None
     if len(arrays) == len(kinds) == 1:
         where = f"{'output' if is_output else 'input'} '{stream.name}' of '{spec.name}'"
         return _of_array(made, arrays[0], where, is_rows=_by_row(spec))
@@ -290,7 +291,7 @@ def _of_array(port: ModelPort, annotation: Any, where: str, *, is_rows: bool) ->
 
 
 def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str:
-    """The media type in which tensors are passed to and from the function (G-074)."""
+    """The media type in which tensors are passed to or from the function (G-074)."""
     if stream.media_types:
         known = (TENSOR, MSGPACK, JSON, TEXT, OCTETS)
         found = next((one for one in known if one in stream.media_types), "")
@@ -306,7 +307,7 @@ def _media_type(stream: StreamSpec, *, has_arrays: bool, is_output: bool) -> str
 
 
 def _one(spec: FunctionSpec) -> Declared | None:
-    """The shape of a plain value: a column if there is one value for each row, otherwise a scalar."""
+    """The shape of a plain value: one value for each row if the function is fed by rows, otherwise a scalar."""
     return (ANY_SIZE,) if _by_row(spec) else None
 
 

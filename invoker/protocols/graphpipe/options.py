@@ -18,15 +18,15 @@ _RULES = ("no", "same_kind")
 
 @dataclass(frozen=True, slots=True)
 class Casting(ProtocolOption):
-    """Casts arrays of other types to the declared ones, as numpy's rule of this name allows (G-061).
+    """Casts arrays to the declared types, by numpy's casting rule of the given name (G-061).
 
     Attributes:
-        inputs: ``"same_kind"`` casts arrays that come, if every value fits; ``"no"`` refuses other types.
-        outputs: The same for arrays that the function gives, over every protocol: ``"same_kind"`` turns the float64 of
-            a computation into the declared float32.
+        inputs: ``"same_kind"``: arrays of clients are cast if every value fits. ``"no"``: other types are refused.
+        outputs: The same for arrays that the function returns, over every protocol: ``"same_kind"`` casts the float64
+            of a computation to the declared float32.
 
     Raises:
-        SpecError: There is no such rule.
+        SpecError: The rule is unknown.
     """
 
     protocol: ClassVar[str] = "graphpipe"
@@ -40,7 +40,7 @@ class Casting(ProtocolOption):
                 raise SpecError(f"graphpipe.Casting({field}={value!r}) is unknown; it can be 'no', 'same_kind'")
 
     def applied(self, spec: FunctionSpec) -> FunctionSpec:
-        """Mark the arrays of the function that are cast.
+        """Mark the arrays of the function that will be cast.
 
         Raises:
             SpecError: There are no arrays to cast.
@@ -90,10 +90,10 @@ class Casting(ProtocolOption):
 
 @dataclass(frozen=True, slots=True)
 class Rows(ProtocolOption):
-    """The function is fed row by row: it gets each row of a tensor as a value, and its results are stacked again.
+    """Feeds the function row by row: it gets each row of a tensor as a value, and its results are stacked again.
 
     Attributes:
-        by_row: False feeds the function whole tensors, as without this option.
+        by_row: False: the function is fed whole tensors, as without this option.
 
     Raises:
         SpecError: The value is neither True nor False.
@@ -110,7 +110,7 @@ class Rows(ProtocolOption):
         """Refuse the option if batches are joined.
 
         Raises:
-            SpecError: The function's requests are joined to batches.
+            SpecError: The function also has ``batch_max``, which joins requests.
         """
         if self.by_row and spec.batching.rows > 1:
             raise SpecError(

@@ -1,4 +1,4 @@
-"""Makes the page for a browser at the address of a model: its metadata, and how to call it."""
+"""Makes the HTML page for browsers at the path of a model: its metadata, and examples of calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ footer { margin-top: 2rem; opacity: .7; }
 
 
 def page(metadata: MetadataResponse, path: str) -> str:
-    """The whole page.
+    """The HTML page of a model.
 
     Args:
         metadata: The metadata of the model.
@@ -47,7 +47,7 @@ The same description as JSON: <code>curl HOST:PORT{where}</code></p>
 
 
 def _program(metadata: MetadataResponse, path: str) -> str:
-    """Two programs that call the model: with the invoker's client, and with the package ``graphpipe``."""
+    """Two example programs that call the model: with the invoker's client, and with the package ``graphpipe``."""
     url = f'"http://HOST:PORT{path}"'
     names = [one.name for one in metadata.inputs]
     arrays = [name if name.isidentifier() else f"array{index}" for index, name in enumerate(names)]

@@ -1,8 +1,9 @@
-"""Reads tensors for functions that take no arrays, and makes tensors from the values that such functions give.
+"""Converts tensors to plain values for functions without arrays, and their results back to tensors.
 
-A function of ints, texts, lists or models of its own meets a tensor as nested lists in MessagePack or JSON, a single
-string as text or bytes (G-074). Its values come back the same way: an int is Int64, a float Float64, a bool Uint8, text
-and bytes String, lists of these a tensor of as many dimensions (G-046). No numpy is needed.
+A function with parameters such as ints, texts, lists or dataclasses gets a tensor as nested lists in MessagePack or
+JSON, and a single string as text or bytes (G-074). Its results are converted back: an int becomes Int64, a float
+Float64, a bool Uint8, text and bytes String; nested lists become a tensor with the same number of dimensions (G-046).
+numpy is not needed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _READERS: Final[dict[str, Callable[[bytes], Any]]] = {MSGPACK: msgspec.msgpack.d
 def message_as(
     tensor: Tensor, media_type: str, where: str, *, is_single: bool = False, is_truth: bool = False
 ) -> Message[bytes]:
-    """A message of another media type that holds the same as a tensor.
+    """Convert a tensor to a message of another media type.
 
     Args:
         tensor: The tensor that was received.
         media_type: One of the media types of this module.
-        where: The name of the tensor, for the error.
-        is_single: Whether one value is wanted; a tensor of one element counts as one.
-        is_truth: Whether numbers become true and false.
+        where: The name of the tensor, for error texts.
+        is_single: Whether a single value is needed, as which a tensor of one element counts.
+        is_truth: Whether numbers become booleans.
 
     Raises:
         GraphPipeError: The tensor cannot be converted (E8).
@@ -53,19 +54,19 @@ def message_as(
         (payload,) = tensor.data
         return Message(payload, EMPTY, f"{TEXT}; charset=utf-8" if media_type == TEXT else media_type)
     if media_type == OCTETS and tensor.type is TensorType.UINT8:
-        return Message(bytes(tensor.data), EMPTY, media_type)  # type: ignore[arg-type]  # a list is for strings only
+        return Message(bytes(tensor.data), EMPTY, media_type)  # type: ignore[arg-type]  # only strings are a list
     detail = f"{where} is {spelled(tensor.type)} of the shape {list(tensor.shape)}, and one String is expected"
     raise GraphPipeError(Code.TYPE_MISMATCH, detail)
 
 
 def listed_bytes(tensor: Tensor) -> int:
-    """The bytes that lists of a tensor's numbers take: up to two references for each number, and usually an object."""
+    """The memory of a tensor's numbers as lists, in bytes: for each up to two references, and usually an object."""
     width = ITEM_BYTES[tensor.type]
     return len(tensor.data) // width * (16 if width == 1 else 32) if width else 0
 
 
 def tensor_of(message: Message[bytes], where: str) -> Tensor:
-    """The tensor of a value; a value that is no number, text or list stays bytes.
+    """Convert a value to a tensor; a value that is not a number, text or list stays bytes.
 
     Raises:
         GraphPipeError: The value is ragged, mixed or of another type (E18).
@@ -110,7 +111,7 @@ def _nested(elements: list[Any], shape: tuple[int, ...], *, is_single: bool) -> 
 
 
 def _hollow(shape: tuple[int, ...]) -> list[Any]:
-    """Nested lists down to the first size of zero, since empty lists have no inner sizes."""
+    """Nested lists for a shape with a zero, down to this zero, since empty lists have no inner sizes."""
     before = shape[: shape.index(0)]
     if count_of(before) > 1_000_000:
         raise GraphPipeError(Code.SHAPE, f"there are no lists of the shape {list(shape)}")
@@ -142,7 +143,7 @@ def _shape(value: Any, where: str) -> tuple[int, ...]:
 
 
 def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
-    """The elements in row-major order; a list instead of an element, or of another length, is an error."""
+    """The elements in row-major order; raises if nested lists do not match the shape."""
     level = [value]
     for size in shape:
         inner = []
@@ -160,8 +161,8 @@ def _flat(value: Any, shape: tuple[int, ...], where: str) -> Iterator[Any]:
 def _packed(type_: TensorType, shape: tuple[int, ...], elements: list[Any], where: str) -> Tensor:
     try:
         data = struct.pack(f"<{len(elements)}{_FORMATS[type_]}", *elements)
-    except (struct.error, OverflowError):  # each release of Python raises another error here
-        numbers = [one for one in elements if type(one) is int]  # a float always fits
+    except (struct.error, OverflowError):  # the class of the error depends on the release of Python
+        numbers = [one for one in elements if type(one) is int]  # not for floats, which always fit
         lowest, highest = min(numbers), max(numbers)
         number = highest if highest >= -lowest else lowest
         detail = f"{where} cannot be {spelled(type_)}: {str(number)[:40]} is out of range"

@@ -1,13 +1,13 @@
-"""`InferencePlan`: remembers earlier requests, so that a similar one is not read again.
+"""`InferencePlan`: a cached result of parsing and checking a request, which is valid for similar requests.
 
-Theory. Clients of a model send the same request again and again, and only the elements of its tensors differ. Whether
-its bytes are a request, which input each tensor is for, which outputs are wanted, and whether types, shapes and sizes
-are the declared ones: none of this depends on elements (`invoker.tensors.skeleton` says when that is proven). So a plan
-keeps the *skeleton* of a valid request. If a request fits it, only its elements need to be passed on. A request that
-was refused leaves no plan, so each error is found and reported again.
+Theory. Clients often send requests that differ only in the elements of tensors. Parsing, the binding of tensors to
+inputs, the requested outputs, and the checks of types, shapes and sizes do not depend on the elements
+(`invoker.tensors.skeleton` says when that is proven). So a plan keeps the *skeleton* of a valid request; if another
+request fits the skeleton, only its elements have to be passed on. A request that is refused makes no plan, so each
+error is found and reported again.
 
-Plans belong to a model, so they are gone with it. They are kept by the sizes of their requests, a few of each. Peers
-choose their requests, so `Cache` bounds the memory of the plans.
+Plans are kept in their model, a few for each size of requests. Since peers choose the requests, `Cache` limits the
+memory of the plans.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from invoker.tensors.flat import Weigh
 
 _PER_SIZE: Final = 8
 _PLAN_BYTES: Final = 8192
-"""Bytes that a plan takes besides its skeleton."""
+"""The memory of a plan in addition to its skeleton, in bytes."""
 
 
 _END: Final = EndInput(ID)
@@ -40,7 +40,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The result of reading a request: its tensors, the input of each, and the limit that was applied."""
+    """The result of parsing a request: its tensors, each with its input, and the limit that was applied."""
 
     tensors: Sequence[Tensor]
     given: Sequence[GivenInput]
@@ -48,14 +48,14 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class InferencePlan(msgspec.Struct, frozen=True):
-    """The plan for all requests of one skeleton.
+    """The plan for all requests with one skeleton.
 
     Attributes:
         skeleton: The skeleton of the requests.
-        limit_bytes: The limit with which the first request was checked.
+        limit_bytes: The limit that was applied to the first request.
         checked: The first request without its elements; its only step opens the invocation.
-        inputs: Which input each tensor is for, and where its elements lie in a request, in declared order.
-        media_types: The media types in which the function takes the inputs, if none needs a conversion; otherwise None.
+        inputs: The inputs in declared order, each with the position of its elements in a request.
+        media_types: The media types of the messages for the inputs; None: an input needs a conversion.
     """
 
     skeleton: Skeleton
@@ -65,12 +65,12 @@ class InferencePlan(msgspec.Struct, frozen=True):
     media_types: tuple[str, ...] | None
 
     def again(self, buffer: Buffer, metadata: Headers, weigh: Weigh | None = None) -> CheckedRequest:
-        """Check a request that fits the skeleton; see `find`.
+        """Check a further request that fits the skeleton; see `find`.
 
         Args:
             buffer: The request.
             metadata: The metadata of the conversation.
-            weigh: As for `prepare`.
+            weigh: See `prepare`.
 
         Raises:
             GraphPipeError: A value does not fit its input (E8, E13).
@@ -96,7 +96,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
 
 
 def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None:
-    """The plan for a request; None if there is none yet, or if the buffer is a view, which is read each time."""
+    """The plan that fits a request; None if there is none, or if the buffer is a view, which is never cached."""
     if type(buffer) is not bytearray and type(buffer) is not bytes:
         return None
     known: tuple[InferencePlan, ...] = model.plans.find(len(buffer)) or ()
@@ -107,13 +107,13 @@ def find(model: Model, buffer: Buffer, limit_bytes: int) -> InferencePlan | None
 
 
 def learn(model: Model, buffer: Buffer, trace: Trace, found: Found, checked: CheckedRequest) -> CheckedRequest:
-    """Make a plan of a request that was found valid, and let its answer be remembered.
+    """Make a plan from a valid request, and let layouts of answers be cached.
 
     Args:
-        model: The model that the request asks.
+        model: The model of the request.
         buffer: The request.
-        trace: The trace of its reading.
-        found: The result of that reading.
+        trace: The trace of parsing.
+        found: The result of parsing.
         checked: The request after its checks.
     """
     if type(buffer) is not bytearray and type(buffer) is not bytes:

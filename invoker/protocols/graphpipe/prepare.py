@@ -1,6 +1,6 @@
-"""`prepare`: reads a request and checks everything that can be checked before the function runs.
+"""`prepare`: parses a request, and does all checks that are possible before the function runs.
 
-A request that differs from an earlier one only in its elements is not read again; see
+A request that differs from an earlier one only in its elements is not parsed again; see
 `invoker.protocols.graphpipe.plans`.
 """
 
@@ -37,7 +37,7 @@ from invoker.tensors.flat import Weigh
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """A request, resolved: inputs, wanted outputs, config, sizes by their declared names, and wanted parts."""
+    """A request after binding: inputs, requested outputs, config, values of named sizes, and requested parts."""
 
     given: tuple[GivenInput, ...]
     wanted: tuple[int, ...]
@@ -54,18 +54,17 @@ def prepare(
     metadata: Headers = EMPTY,
     weigh: Weigh | None = None,
 ) -> CheckedRequest:
-    """Read and check a request.
+    """Parse and check a request.
 
     Args:
-        model: The model that is asked.
-        buffer: Exactly one Request; tensors become views on it, so it must not change until the response is made.
-        limit_bytes: Larger requests are refused; the function may be fed as many bytes, too.
+        model: The model of the request.
+        buffer: Exactly one Request; tensors are views on it, so it must not be changed until the response is made.
+        limit_bytes: The limit of the request, and also of all messages that are fed to the function.
         metadata: The metadata of the conversation, for the function's `Context`.
-        weigh: Called with the bytes that copies of elements will take, before they are made; raises Overloaded if too
-            many.
+        weigh: Called with the size of copies of elements before they are made; raises Overloaded if they are too large.
     """
     if (plan := find(model, buffer, limit_bytes)) is not None:
-        with suppress(GraphPipeError):  # it is read once more to find the error
+        with suppress(GraphPipeError):  # after an error the request is parsed again, to report all errors
             return plan.again(buffer, metadata, weigh)
     request, trace = None, Trace()
     try:
@@ -84,7 +83,7 @@ def prepare(
 
 
 def refused(error: GraphPipeError, *, about: str = "nothing") -> CheckedRequest:
-    """A request that fails before the function runs. The traceback is dropped, since it refers to the buffer."""
+    """The result for a refused request; the error's traceback is dropped, since it refers to the buffer."""
     bare = error.bare
     return CheckedRequest((Send(refusal(bare)), Close(bare)), about=about)
 
@@ -93,11 +92,11 @@ def joint(model: Model, several: Sequence[CheckedRequest], *, limit_bytes: int =
     """Join compatible requests into one (G-076).
 
     Raises:
-        GraphPipeError: The inputs are too large together (E13), or do not fit their declarations.
+        GraphPipeError: The inputs are too large in total (E13), or do not match their declarations.
     """
     first = several[0]
     total = sum(given.tensor.size for one in several for given in one.given)
-    if total > limit_bytes:  # refuse before the tensors are copied
+    if total > limit_bytes:  # refuses before the tensors are copied
         raise too_large("together the inputs have", total, limit_bytes)
     known: dict[str, int] = {}
     given = merged([one.given for one in several])
@@ -110,7 +109,7 @@ def _resolved(model: Model, request: InferRequest) -> Resolved:
     known: dict[str, int] = {}
     given = given_inputs(model, request, known)
     wanted, parts = wanted_outputs(model, request), None
-    if model.is_undeclared:  # its undeclared output may turn out to be several outputs
+    if model.is_undeclared:  # the undeclared output may consist of several parts
         wanted, parts = (0,), wanted if request.output_names else None
     return Resolved(given, wanted, request.config, known, parts)
 

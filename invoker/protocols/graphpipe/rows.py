@@ -1,6 +1,6 @@
-"""Batches row by row, for functions that ask for it: each tensor is one value for each of its first index (G-073).
+"""Feeds batches row by row, for functions with the option `Rows`: each row of a tensor is one value (G-073).
 
-Rows are cut only when the driver asks for them, so that a slow function stops further ones; its outputs are stacked
+Rows are cut only when the driver asks for them, so that a slow function is not fed ahead; its outputs are stacked
 again.
 """
 
@@ -14,15 +14,15 @@ from invoker.protocols.graphpipe.model import ModelPort
 from invoker.tensors import ITEM_BYTES, Code, GraphPipeError, Tensor, TensorType, count_of, spelled
 
 _MOST_EMPTY: Final = 65_536
-"""The most rows without elements; the others are bounded by the bytes of a request."""
+"""How many rows without elements there may be; other rows are limited by the size of a request."""
 
 
 def count_rows(given: Sequence[GivenInput]) -> int:
-    """How many rows all inputs have.
+    """The number of rows, which must be the same for all inputs.
 
     Raises:
-        GraphPipeError: An input is a scalar, the numbers differ, or there are no inputs (E9); or there are very many
-            empty rows (E13), each of which would be a value of its own.
+        GraphPipeError: An input is a scalar, the numbers differ, or there are no inputs (E9); or there are too many
+            empty rows, each of which would be a value (E13).
     """
     counts = set()
     for one in given:
@@ -41,31 +41,31 @@ def count_rows(given: Sequence[GivenInput]) -> int:
 
 
 def row(tensor: Tensor, index: int) -> Tensor:
-    """One row of a tensor; numbers stay a view."""
+    """One row of a tensor; numbers are a view."""
     shape = tensor.shape[1:]
     size = count_of(shape) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
     return Tensor(tensor.type, shape, tensor.data[size * index : size * (index + 1)])
 
 
 def span(tensor: Tensor, start: int, end: int) -> Tensor:
-    """Some rows of a tensor; numbers stay a view."""
+    """Some rows of a tensor; numbers are a view."""
     size = count_of(tensor.shape[1:]) * (1 if isinstance(tensor.data, list) else ITEM_BYTES[tensor.type])
     return Tensor(tensor.type, (end - start, *tensor.shape[1:]), tensor.data[size * start : size * end])
 
 
 def no_rows(port: ModelPort) -> Tensor:
-    """An output without rows, of the declared type and shape as far as they are declared."""
+    """An output without rows, with the declared type and shape if these are declared."""
     type_ = port.type or TensorType.FLOAT64
     rest = (size if isinstance(size, int) and size > 0 else 0 for size in (port.shape or ())[1:])
     return Tensor(type_, (0, *rest), [] if type_ is TensorType.STRING else memoryview(b""))
 
 
 def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
-    """Rows as one tensor.
+    """Stack rows into one tensor.
 
     Args:
-        tensors: At least one.
-        where: The name of the output, for the error.
+        tensors: The rows, at least one.
+        where: The name of the output, for error texts.
 
     Raises:
         GraphPipeError: The tensors differ in type or shape (E18).
@@ -85,10 +85,10 @@ def stacked(tensors: Sequence[Tensor], where: str) -> Tensor:
 
 
 def joined(tensors: Sequence[Tensor], where: str) -> Tensor:
-    """Join tensors one after the other along the first size (G-072).
+    """Concatenate tensors along the first dimension (G-072).
 
     Raises:
-        GraphPipeError: The tensors differ in type or in a size other than the first, or one is a scalar (E18).
+        GraphPipeError: The tensors differ in type or in a size other than the first, or a tensor is a scalar (E18).
     """
     first = tensors[0]
     for one in tensors:

@@ -1,20 +1,20 @@
-"""One request of GraphPipe: an inference is one invocation, whose inputs are named tensors.
+"""`GraphPipeSession`: one GraphPipe request; an inference is one invocation, whose inputs are named tensors.
 
-Theory. A conversation is one request and one response, over HTTP and over bare sockets alike::
+Theory. A conversation is one request and one response, over HTTP and on raw sockets::
 
     state    what comes        next     steps
     -------  ----------------  -------  -----------------------------------------------------------------------------
     FRESH    a request         RUNNING  Open (with the inputs that are given, in declared order), a Feed each, EndInput
-    FRESH    one for metadata  CLOSED   Send(Reply), Close (G-092: nothing is invoked)
-    FRESH    a wrong one       CLOSED   Send(Reply), Close
+    FRESH    for metadata      CLOSED   Send(Reply), Close (G-092: there is no invocation)
+    FRESH    invalid request   CLOSED   Send(Reply), Close
     FRESH    end               -        ProtocolViolation
-    RUNNING  a Row             RUNNING  a Feed each; of functions that want rows, which are opened with no input (G-073)
-    RUNNING  end               RUNNING  EndInput, of such functions
-    RUNNING  Emitted           RUNNING  - (kept); Cancel when an output gives more than it may
+    RUNNING  a Row             RUNNING  a Feed for each input, if the function is fed by rows (G-073)
+    RUNNING  end               RUNNING  EndInput, if the function is fed by rows
+    RUNNING  Emitted           RUNNING  - (kept); Cancel if an output has too many values or bytes
     RUNNING  Finished          CLOSED   Send(Answer) or Send(Reply with the error), Close
 
-`invoker.protocols.graphpipe.prepare` makes all checks that are possible before the function runs; a transport may call
-it in a thread if the buffer is large (G-102). The session then gets the checked request.
+`invoker.protocols.graphpipe.prepare` does all checks that are possible before the function runs. For a large buffer, a
+transport may call it in a thread and pass the checked request to the session (G-102).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from invoker.tensors import LIMIT_BYTES, Code, GraphPipeError
 
 
 class Row(msgspec.Struct, frozen=True):
-    """Sent by a transport when the driver may feed one more row."""
+    """A frame by which a transport feeds one more row."""
 
     index: int
 
@@ -56,8 +56,8 @@ class GraphPipeSession:
     """Translates one request into one invocation, and its outputs into the response.
 
     Args:
-        model: The model that is asked.
-        limit_bytes: The most bytes of a request.
+        model: The model.
+        limit_bytes: The largest request, in bytes.
         metadata: The metadata of the conversation.
     """
 
@@ -73,10 +73,10 @@ class GraphPipeSession:
         self._size = 0
 
     def receive(self, frame: Buffer | CheckedRequest | Row) -> Sequence[CallStep]:
-        """Translate the request, as a buffer or as `prepare` has checked it; or feed one of its rows.
+        """Translate the request, as a buffer or after `prepare`; or feed one of its rows.
 
         Raises:
-            ProtocolViolation: There was a request already.
+            ProtocolViolation: There already was a request.
         """
         if isinstance(frame, Row):
             return self._row(frame.index) if self.state is State.RUNNING else ()
@@ -100,7 +100,7 @@ class GraphPipeSession:
         return (EndInput(ID),) if self.state is State.RUNNING and self._prepared.rows is not None else ()
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Translate an event of the invocation; the response comes with its end."""
+        """Translate an event of the invocation; the response is sent at its end."""
         if self.state is not State.RUNNING:
             return ()
         if type(event) is Emitted:
@@ -119,7 +119,7 @@ class GraphPipeSession:
         return (Send(answer), Close())
 
     def release(self) -> None:
-        """Drop the tensors, since the conversation is over and this object may live longer."""
+        """Drop the tensors after the end of the conversation, since this object may stay in memory."""
         self.state = State.CLOSED
         self._prepared = CheckedRequest(())
         self._messages = {}

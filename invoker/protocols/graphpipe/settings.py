@@ -1,4 +1,4 @@
-"""`GraphPipeServiceSettings`: where GraphPipe is served, and its limits."""
+"""`GraphPipeServiceSettings`: the addresses and limits of GraphPipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ERRORS: Final = ("http", "200")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPipeServiceSettings:
-    """Where GraphPipe is served, and its limits."""
+    """The addresses and limits of GraphPipe."""
 
     http_root: str = setting(
         "riff", "INVOKER_HTTP_ROOT", parse.one_of(*_ROOTS),
@@ -50,5 +50,5 @@ class GraphPipeServiceSettings:
 
     @property
     def has_socket(self) -> bool:
-        """Whether there is a socket for GraphPipe alone."""
+        """Whether there is a raw socket for GraphPipe."""
         return bool(self.graphpipe_tcp or self.graphpipe_unix)

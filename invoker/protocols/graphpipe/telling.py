@@ -1,4 +1,4 @@
-"""Describes a request for the log: names, types and shapes, never values (G-105, G-106)."""
+"""Describes requests for the log: names, types and shapes, but never values (G-105, G-106)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NAME_SIGNS: Final = 40
 
 
 def tell_given(given: Sequence[GivenInput]) -> str:
-    """Name, type and shape of each input of a request that was accepted."""
+    """The name, type and shape of each input of an accepted request."""
     return _told([(one.port.name, one.tensor) for one in given[: _MOST + 1]])
 
 
 def tell_asked(request: InferRequest | MetadataRequest | None, model: Model) -> str:
-    """Name, type and shape of each input of a request that was refused; for other requests the kind of request.
+    """The name, type and shape of each input of a refused inference; for other requests, their kind.
 
     Args:
-        request: The request as it came; None: it could not be read.
-        model: The model whose names are used, also for inputs by position; an unknown name is spelt as the peer sent
+        request: The parsed request; None: it could not be parsed.
+        model: The model, whose names are also used for inputs by position; an unknown name is written as the peer sent
             it, in quotes unless it is one word.
     """
     if request is None:

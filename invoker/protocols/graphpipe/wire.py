@@ -1,4 +1,4 @@
-"""GraphPipe's wire around its buffers, which `invoker.tensors` reads and writes: frames of bare sockets, and HTTP."""
+"""Constants of GraphPipe's wire formats, on raw sockets and over HTTP; `invoker.tensors` encodes the buffers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import struct
 from typing import Final
 
 LENGTH: Final = struct.Struct("<I")
-"""Stands before each buffer on a bare socket, in both directions (D4, G-016)."""
+"""The length before each buffer on a raw socket, in both directions (D4, G-016)."""
 
 NAMED: Final = 1 << 31
-"""The bit of a length that says that a model's name follows; a connection may begin with one (ADR 16)."""
+"""The bit of a length that marks the name of a model, with which a connection may begin (ADR 16)."""
 
 OCTETS: Final = "application/octet-stream"
 """The Content-Type of buffers over HTTP."""
 
 ERROR_HEADER: Final = "X-GraphPipe-Error"
-"""The header of an HTTP response whose buffer has errors; its value is the code of the first."""
+"""The header of an HTTP response whose buffer has errors; its value is the code of the first error."""

@@ -99,8 +99,7 @@ class StreamSession:
         self._format: Format | None = (
             None if asked.stream is None else format_of(asked.stream[0], outputs, is_text=asked.inputs.is_text)
         )
-        # whether the head waits for the first message, which determines the media type
-        self._waits = asked.is_implied and asked.inputs.is_told
+        self._waits = asked.is_implied and asked.inputs.is_told  # whether the head waits for the first message
 
     @property
     def has_begun(self) -> bool:

@@ -1,6 +1,6 @@
 """A cache of downloads, in memory or in a folder (F-072).
 
-If the cache fails, the client fetches again: it never fails a round.
+An error of the cache never fails a round; the client then downloads again.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Final
 import msgspec
 
 MOST_BYTES: Final = 256 << 20
-"""The most bytes kept in memory; older entries make room for newer ones."""
+"""How many bytes are kept in memory; older entries are dropped for newer ones."""
 
 _SUFFIX: Final = ".fcp"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A body as it came, and its Content-Type."""
+    """A body as it was received, with its Content-Type."""
 
     body: bytes
     media_type: str = ""
 
 
 class Cache:
-    """Bodies by the cache ids that servers give them. Threads may share it.
+    """Keeps downloaded bodies by the cache id that the server gave; several threads may use it.
 
     Args:
-        folder: The folder in which they are kept; None: in memory. The folder, which is made if it does not exist.
-        now: The clock, in seconds; the clock of a folder must continue over restarts.
+        folder: The folder in which bodies are kept, which is made if it does not exist; None: they are kept in memory.
+        now: Returns the time in seconds; with a folder, the clock must continue after a restart.
     """
 
     def __init__(self, folder: Path | str | None, now: Callable[[], float]) -> None:

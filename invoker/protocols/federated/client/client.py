@@ -39,21 +39,21 @@ class DeviceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a `FederatedClient`; the defaults suit a device that runs unattended.
 
     Attributes:
-        api_key: Sent with each conversation, if it is not empty.
+        api_key: The API key that is sent with each conversation; empty: none.
         tls: The TLS settings of the connection; None: plain text.
-        download_tls: The TLS settings of downloads; None: the authorities of this machine are trusted.
-        attestation: A measurement that the server may want, opaque.
-        client_version: The client version of the program.
-        session_timeout_s: How long one conversation may take, waiting for a round included.
-        connect_timeout_s: How long to wait for a connection.
-        plan_timeout_s: How long a plan may run.
-        most_bytes: The largest plan, checkpoint or message that is accepted.
-        cache: A folder for downloads; None: they are kept in memory.
-        pickle_key: The key of plans that bring their function; None: such plans are refused.
-        secagg: Whether the device offers secure aggregation; None: if ``cryptography`` is installed.
-        seed: The seed of the times at which the device checks in; None: a random seed.
-        now: The clock of retry windows and of the cache, in seconds.
-        sleep: Waits for windows.
+        download_tls: The TLS settings of downloads; None: the certificate authorities of this machine are trusted.
+        attestation: A measurement for the server, which may verify it; opaque to the client.
+        client_version: The version of the program, which is sent to the server.
+        session_timeout_s: How many seconds one conversation may take, including the wait for a round.
+        connect_timeout_s: How many seconds to wait for a connection.
+        plan_timeout_s: How many seconds a plan may run.
+        most_bytes: The largest plan, checkpoint or message that is accepted, in bytes.
+        cache: A folder that keeps downloads; None: they are kept in memory.
+        pickle_key: The key that signs plans which contain their function; None: such plans are refused.
+        secagg: Whether the device offers secure aggregation; None: it does if ``cryptography`` is installed.
+        seed: The seed for random times at which the device checks in; None: a random seed.
+        now: Returns the time for retry windows and the cache, in seconds.
+        sleep: Waits for a number of seconds.
     """
 
     api_key: str = ""
@@ -78,21 +78,21 @@ class FederatedClient:
 
     Args:
         target: ``host:port`` of the server's gRPC port, or any name that gRPC understands.
-        population: Its name.
-        functions: The functions that this device runs, by the names that plans have for them: ``module:function``. Each
-            takes a `Checkpoint` and an iterator of examples, and parameters of the plan by their names; it returns an
-            `Update`, or weights of tasks if it is an eligibility plan. A plan that names another function is not run.
+        population: The name of the population.
+        functions: The functions that this device runs, by the names in plans: ``module:function``. Each takes a
+            `Checkpoint`, an iterator of examples, and the parameters of the plan by name. It returns an `Update`; for
+            an eligibility plan, it returns weights of tasks. A plan that names another function is not run.
         examples: Makes an iterator of this device's examples.
         options: The other options.
-        runner: Runs plans instead of ``functions`` and ``examples``, which are not needed then.
-        should_abort: Called several times a second; when it returns True, the device stops within a second, in any
+        runner: Runs plans; ``functions`` and ``examples`` are then not needed.
+        should_abort: Called several times per second; when it returns True, the device stops within a second, in any
             state.
-        tell: Called with each event: `EligibilityAsked`, `Assigned`, `Report`, exceptions of plans, and `Attempt`.
+        tell: Called with each event: `EligibilityAsked`, `Assigned`, `Report`, the exception of a plan, or `Attempt`.
 
     Attributes:
         retry: When to check in again; None: at once.
 
-    All methods belong to one event loop.
+    All methods must be called on the same event loop.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class FederatedClient:
         self.retry: Retry | None = None
         self._options = said = options or DeviceOptions()
         self._should_abort, self._tell = should_abort, tell
-        self._rng = random.Random(said.seed)  # noqa: S311 - it spreads load, and guards nothing
+        self._rng = random.Random(said.seed)  # noqa: S311 - the random times only spread load
         downloads = Downloads(Cache(said.cache, said.now), most_bytes=said.most_bytes, tls=said.download_tls)
         self._means = Means(
             runner or CallingRunner(functions or {}, examples),
@@ -125,7 +125,7 @@ class FederatedClient:
         self._metadata = metadata_pairs(keys)
 
     async def once(self) -> Attempt:
-        """Take part once, from the checkin to the end of the report; without waiting for a window."""
+        """Take part once, from the checkin to the answer to the report, without waiting for a retry window."""
         said = self._options
         windows = Windows(said.now, self._rng)
         token = "" if self.retry is None else self.retry.token
@@ -151,10 +151,10 @@ class FederatedClient:
         return attempt
 
     async def run(self, times: int = 0) -> None:
-        """Take part again and again, each time in the window that the last conversation has given.
+        """Take part repeatedly, each time in the retry window of the last conversation.
 
         Args:
-            times: How many times; 0: until `should_abort` returns True.
+            times: How many times to take part; 0: until `should_abort` returns True.
         """
         count = 0
         while not self._should_abort():
@@ -167,7 +167,7 @@ class FederatedClient:
                 return
 
     async def wait(self) -> None:
-        """Sleep until it is time to check in again, or until `should_abort` returns true."""
+        """Sleep until the time to check in again, or until `should_abort` returns True."""
         while (
             self.retry is not None and (left := self.retry.in_s(self._options.now())) > 0 and not self._should_abort()
         ):
@@ -175,7 +175,7 @@ class FederatedClient:
 
 
 def _secagg() -> NewSecAgg | None:
-    """The client's side of secure aggregation, if its libraries are installed."""
+    """The class of the client's side of secure aggregation, if its libraries are installed."""
     if importlib.util.find_spec("cryptography") is None or importlib.util.find_spec("numpy") is None:
         return None
     from invoker.protocols.federated.client.secagg import SecAggClient

@@ -1,4 +1,4 @@
-"""One conversation of a device over gRPC: connects a `DeviceSession`, the wire and the plans."""
+"""One conversation of a device over gRPC: connects a `DeviceSession` to the gRPC call and to the runner of plans."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ log = logging.getLogger(__name__)
 METHOD = f"/{SERVICE}/{SESSION}"
 
 POLL_S = 0.2
-"""How often `should_abort` is asked (F-145: within a second)."""
+"""The interval in seconds at which `should_abort` is called (F-145: a device stops within a second)."""
 
 BROKEN_GRACE_S = 0.5
 DONE_GRACE_S = 5.0
-"""How long a conversation that is over waits for the server's status."""
+"""How many seconds a conversation waits for the server's status after its end is decided."""
 
 
 class Means(msgspec.Struct, frozen=True):
-    """The objects that conversations need besides the wire.
+    """The objects that conversations share.
 
     Attributes:
         runner: Runs plans.
         downloads: Fetches plans and checkpoints.
-        plan_timeout_s: How long a plan may run (F-077).
-        pickle_key: The pickle key of plans that bring code; None: they are refused.
-        should_abort: Called several times a second; returns whether the device has to stop.
-        tell: Called with each event that a user may want to see.
+        plan_timeout_s: How many seconds a plan may run (F-077).
+        pickle_key: The key that signs plans which contain code; None: they are refused.
+        should_abort: Called several times per second; returns whether the device has to stop.
+        tell: Called with each event, to show it to the user.
     """
 
     runner: Runner
@@ -58,8 +58,8 @@ class Conversation:
     """Drives one session to its end.
 
     Args:
-        session: A new one, which has not started.
-        means: The objects that the conversation needs besides the wire.
+        session: A new session, which has not started.
+        means: The objects that conversations share.
     """
 
     def __init__(self, session: DeviceSession, means: Means) -> None:
@@ -77,7 +77,7 @@ class Conversation:
         timeout_s: float,
         connect_timeout_s: float,
     ) -> None:
-        """Run the conversation to its end; the session then has its outcome."""
+        """Run the conversation to its end; after that the session has the outcome."""
         call: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
         exchange = Exchange(
             channel,
@@ -104,7 +104,7 @@ class Conversation:
         self._session.ended(Status.CANCELLED, "the conversation was left")
 
     async def _frames(self) -> AsyncGenerator[bytes, None]:
-        """The frames that the session sends. When they end, the call half-closes."""
+        """The frames that the session sends; after the last one the call half-closes."""
         while True:
             self._news.clear()
             for frame in self._session.drain():
@@ -135,7 +135,7 @@ class Conversation:
             await asyncio.sleep(POLL_S)
 
     async def _answer(self, event: Event) -> None:
-        """Do what the server asks for; an error here ends the conversation, which would otherwise wait for ever."""
+        """Handle an event of the session; an error ends the conversation, which would otherwise wait without end."""
         try:
             await self._do(event)
         except Exception as error:
@@ -168,7 +168,7 @@ class Conversation:
     async def _find_eligible(self, plan: bytes, checkpoint: bytes) -> None:
         try:
             weights = weights_of((await self._ran(plan, checkpoint)).value)
-        except Exception as error:  # noqa: BLE001 - around the device's function
+        except Exception as error:  # noqa: BLE001 - the device's function may raise any exception
             self._session.fail(Status.INTERNAL, f"the eligibility plan failed: {_text(error)}")
         else:
             self._session.eligible(weights)
@@ -180,7 +180,7 @@ class Conversation:
             vectors = None if event.secagg is None else arrays_of(ran.value)
             report = Report(bytes_of(ran.value) if vectors is None else b"", vectors)
             self.metrics = ran.metrics
-        except Exception as error:  # noqa: BLE001 - around the device's function
+        except Exception as error:  # noqa: BLE001 - the device's function may raise any exception
             self._means.tell(error)
             is_unknown = isinstance(error, CallFailed) and error.status is Status.UNIMPLEMENTED
             report = Report(status=Status.UNIMPLEMENTED if is_unknown else Status.INTERNAL)

@@ -1,7 +1,7 @@
 """Downloads of plans and checkpoints by HTTP, with a cache (F-068 to F-073).
 
-A URI is https, or http on this very machine: by the literal prefix ``http://localhost:``, so that a name that resolves
-elsewhere is never contacted without TLS. Redirects are not followed.
+A URI must be https, or begin with ``http://localhost:``. This literal prefix ensures that a name which resolves to
+another machine is never contacted without TLS. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from invoker.protocols.federated.client.cache import Cache, Entry
 from invoker.protocols.federated.wire.names import GZIP_SUFFIX
 
 MOST_BYTES: Final = 64 << 20
-"""The most bytes of a body, as it comes and once it is inflated (F-034)."""
+"""The largest body in bytes, before and after decompression (F-034)."""
 
 _LOCAL: Final = "http://localhost:"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A plan or a checkpoint: bytes that came with the message, or their address.
+    """A plan or a checkpoint: either its bytes, from the message, or its URI.
 
     Attributes:
-        data: The bytes, if they came.
-        uri: The address; None: the bytes came, or there are none.
+        data: The bytes, if they came with the message.
+        uri: The URI; None: the bytes came, or there are none.
         cache_id: The id of the content; empty: it is not cached.
-        max_age_s: How long it may be cached.
+        max_age_s: For how many seconds it may be cached.
     """
 
     data: bytes = b""
@@ -43,13 +43,13 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Downloads:
-    """Fetches plans and checkpoints that a server offers as URIs; blocking, for threads.
+    """Downloads plans and checkpoints that a server offers as URIs; it blocks, so it is called in threads.
 
     Args:
-        cache: Keeps bodies that may be kept.
-        timeout_s: How long each wait may take.
-        most_bytes: Larger bodies are refused.
-        tls: For https; None: the authorities of this machine are trusted.
+        cache: Keeps bodies that may be cached.
+        timeout_s: The time limit of each network operation, in seconds.
+        most_bytes: Larger bodies are refused, in bytes.
+        tls: The TLS settings for https; None: the certificate authorities of this machine are trusted.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Downloads:
         self._cache, self._timeout_s, self._most, self._tls = cache, timeout_s, most_bytes, tls
 
     def fetch(self, source: Source, what: str) -> bytes:
-        """The bytes of a source.
+        """Return the bytes of a source; download them if necessary.
 
         Args:
-            source: Where they are.
-            what: The kind of content, for errors: ``plan``.
+            source: The source.
+            what: The kind of content for error texts, such as ``plan``.
 
         Raises:
-            CallFailed: The bytes cannot be fetched; F-070 lists the statuses.
+            CallFailed: The download failed; F-070 lists the statuses.
         """
         if source.uri is None:
             return source.data
@@ -132,7 +132,7 @@ class Downloads:
             if len(body) > self._most:
                 raise CallFailed(Status.RESOURCE_EXHAUSTED, f"the body exceeds the limit of {self._most} bytes")
         else:
-            # The library stops at the announced length, but F-071 asks whether there is more; so its file is read.
+            # The library stops at the announced length. F-071 refuses a longer body, so the underlying file is read.
             file = response.fp
             body = file.read(length) if length else b""
             if len(body) < length:
@@ -145,7 +145,7 @@ class Downloads:
 
 
 def select_uri(template: str, served_at_id: str, key: int) -> str:
-    """The address of one slice of federated select (F-073).
+    """The URI of one slice of federated select (F-073).
 
     Raises:
         CallFailed: INVALID_ARGUMENT: the template is not https, or has no placeholder.
@@ -157,7 +157,7 @@ def select_uri(template: str, served_at_id: str, key: int) -> str:
 
 
 def _unpacked(entry: Entry, most: int) -> bytes:
-    """The bytes themselves. The cache holds the bytes as they came, before they were inflated (F-072)."""
+    """Decompress an entry; the cache keeps bodies as they came (F-072)."""
     if not entry.media_type.partition(";")[0].strip().lower().endswith(GZIP_SUFFIX):
         return entry.body
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -181,6 +181,6 @@ def _status_of(status: int) -> Status:
 
 
 def _shown(uri: str) -> str:
-    """An address for texts of errors: bounded, and without its path, which is a secret (F-066)."""
+    """A URI for error texts: shortened, and without its path, which is secret (F-066)."""
     parts = urllib.parse.urlsplit(uri) if "[" not in uri else None
     return repr(f"{parts.scheme}://{parts.netloc}/..."[:100]) if parts is not None and parts.netloc else repr(uri[:40])

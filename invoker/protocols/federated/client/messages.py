@@ -1,4 +1,4 @@
-"""The events that a device's conversation gives to the code that runs it, and the data that it takes."""
+"""The events of a device's session, for the code that runs it; and the data that this code passes to the session."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Hello(msgspec.Struct, frozen=True):
 
     Attributes:
         population: The population whose tasks it runs.
-        retry_token: The token of the retry window in which the device checks in; empty: none.
-        attestation: A measurement, opaque.
-        client_version: The version of its program.
+        retry_token: The token of the current retry window; empty: none.
+        attestation: A measurement, which is opaque to the client.
+        client_version: The version of the program.
         has_secagg: Whether the device can take part in secure aggregation.
     """
 
@@ -36,10 +36,10 @@ class SecAggTask(msgspec.Struct, frozen=True):
     """The server's terms of secure aggregation.
 
     Attributes:
-        moduli: The moduli of each vector, by its name.
-        expected: The most clients of the round.
-        threshold: How many must survive.
-        min_visible: The fewest clients whose sum the server may see.
+        moduli: The modulus of each vector, by name.
+        expected: The largest number of clients in the round.
+        threshold: How many clients must stay until the end.
+        min_visible: The smallest number of clients whose sum the server may see.
     """
 
     moduli: Mapping[str, int]
@@ -49,7 +49,7 @@ class SecAggTask(msgspec.Struct, frozen=True):
 
 
 class EligibilityAsked(msgspec.Struct, frozen=True):
-    """The device finds out for which tasks it is eligible; answered by `DeviceSession.eligible` or `fail`."""
+    """The device has to find out for which tasks it is eligible; answered by `DeviceSession.eligible` or `fail`."""
 
     execution_id: str
     plan: Source
@@ -57,7 +57,7 @@ class EligibilityAsked(msgspec.Struct, frozen=True):
 
 
 class Assigned(msgspec.Struct, frozen=True):
-    """The device is accepted and runs a plan; answered by `DeviceSession.report` or `fail`."""
+    """The device was accepted and has to run a plan; answered by `DeviceSession.report` or `fail`."""
 
     phase_id: str
     task: str
@@ -68,7 +68,7 @@ class Assigned(msgspec.Struct, frozen=True):
 
 
 class Compute(msgspec.Struct, frozen=True):
-    """A job of secure aggregation that takes long, for a thread; answered by `DeviceSession.computed`."""
+    """A long job of secure aggregation has to run in a thread; answered by `DeviceSession.computed`."""
 
     job: Callable[[], Turn]
 
@@ -80,10 +80,10 @@ class Report(msgspec.Struct, frozen=True):
     """The outcome of a plan.
 
     Attributes:
-        update: Bytes of the update; empty if the plan failed.
-        vectors: The vectors for secure aggregation by name; None: the report is plain.
-        status: OK, INTERNAL if the plan has failed, or UNIMPLEMENTED if this device does not run such plans.
-        duration_s: How long the plan ran.
+        update: The bytes of the update; empty if the plan failed.
+        vectors: The vectors for secure aggregation, by name; None: the report is plain.
+        status: OK; INTERNAL: the plan failed; UNIMPLEMENTED: this device does not run such plans.
+        duration_s: How many seconds the plan ran.
     """
 
     update: bytes = b""
@@ -96,16 +96,16 @@ class Attempt(msgspec.Struct, frozen=True):
     """How one conversation ended.
 
     Attributes:
-        end: ``reported``; ``failed``: the plan failed (the server learns this unless secure aggregation is used);
-            ``rejected``; ``ineligible``: the device is eligible for no task; ``aborted``: `should_abort` returned True;
+        end: ``reported``: the report was taken. ``failed``: the plan failed. ``rejected``: the server rejected the
+            device. ``ineligible``: the device is eligible for no task. ``aborted``: `should_abort` returned True.
             ``lost``: the conversation ended with ``status``.
         retry: When to check in again.
-        status: OK, or what went wrong.
-        detail: What went wrong, in words.
+        status: The status of the conversation.
+        detail: The text of the error; empty: there was none.
         task: The task for which the device was accepted; empty: none.
-        sent: Bytes of all frames of the conversation that went out, those of the chunk layer included (F-144).
-        received: Bytes of all frames that came.
-        duration_s: How long the plan ran.
+        sent: The size of all frames that were sent, in bytes, those of the chunk layer included (F-144).
+        received: The size of all frames that were received, in bytes.
+        duration_s: How many seconds the plan ran.
         metrics: The value of the plan's second output.
     """
 
@@ -121,14 +121,13 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The next actions of secure aggregation after a message.
+    """What the device does next in secure aggregation.
 
     Attributes:
         messages: The messages to send, in order.
-        is_done: Whether secure aggregation is done, so that the answer to the report comes next.
-        error: Why secure aggregation has failed; ``messages`` are still sent, and then the stream is closed.
-        job: Work that takes long, and returns the next turn. It may run in a thread; nothing else is received before it
-            returns.
+        is_done: Whether secure aggregation has ended, so that the answer to the report comes next.
+        error: Why secure aggregation failed; ``messages`` are still sent, and then the stream is closed.
+        job: A long job that returns the next turn. It may run in a thread; no message is received before it returns.
     """
 
     messages: tuple[secagg_pb.ClientToServerWrapperMessage, ...] = ()
@@ -138,16 +137,16 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 class SecAgg(Protocol):
-    """The client's side of the four rounds, for one update."""
+    """The client's side of the four rounds of secure aggregation, for one update."""
 
     def start(self) -> Turn:
-        """Give the first turn: advertise two fresh keys."""
+        """Return the first turn, which advertises two fresh keys."""
 
     def receive(self, message: secagg_pb.ServerToClientWrapperMessage) -> Turn:
-        """Take a message of the server."""
+        """Handle a message of the server."""
 
     def abort(self, reason: str) -> Turn:
-        """Notify the server that this device leaves."""
+        """Return the turn that notifies the server that this device leaves."""
 
 
 class NewSecAgg(Protocol):

@@ -1,7 +1,7 @@
-"""Plans: which function a device runs, as bytes that the server gives to devices (F-074).
+"""Plans: the bytes by which a server tells devices which function to run (F-074).
 
-A plan names a function that the device has already; it brings no code. The other kind, a pickled function, runs code
-that its maker chose: a client takes it only if it was given a key, and if the plan's signature is right.
+A plan of the first kind names a function that the device already has, and contains no code. A plan of the second kind
+contains a pickled function. A client runs it only if the client has a key and the signature of the plan is valid.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from invoker.protocols.federated.wire.names import PLAN_MAGIC
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A plan: what a device runs.
+    """A plan, which says what a device runs.
 
     Attributes:
-        fn: ``module:function``, as both sides name it.
-        params: Values for parameters of the function, by their names.
-        function: The function itself, if the plan brought it.
+        fn: The name of the function, ``module:function``, on the server and the device.
+        params: Values for parameters of the function, by name.
+        function: The function itself, if the plan contains it.
     """
 
     fn: str
@@ -37,18 +37,18 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def entrypoint_plan(fn: str, params: Mapping[str, Any] = EMPTY) -> bytes:
-    """A plan that names a function of the device."""
+    """Make a plan that names a function of the device."""
     return PLAN_MAGIC + json.dumps({"kind": "entrypoint", "fn": fn, "params": dict(params)}, sort_keys=True).encode()
 
 
 def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", params: Mapping[str, Any] = EMPTY) -> bytes:
-    """A plan that contains its function, for clients that have the key.
+    """Make a plan that contains its function, for clients that have the key.
 
     Args:
-        function: Pickled by value by cloudpickle.
-        key: Signs the plan; at least 16 bytes.
+        function: The function, which cloudpickle pickles by value.
+        key: The key that signs the plan; at least 16 bytes.
         fn: The name of the function in logs.
-        params: Values for its parameters.
+        params: Values for parameters of the function, by name.
     """
     import cloudpickle
 
@@ -59,11 +59,11 @@ def pickle_plan(function: Callable[..., Any], key: bytes, *, fn: str = "", param
 
 
 def read_plan(data: bytes, *, pickle_key: bytes | None = None) -> Plan:
-    """Read a plan.
+    """Parse a plan.
 
     Args:
-        data: The bytes as the server sent them.
-        pickle_key: The key of plans that contain their function; None: such plans are refused.
+        data: The bytes from the server.
+        pickle_key: The key that signs plans which contain their function; None: such plans are refused.
 
     Raises:
         CallFailed: UNIMPLEMENTED: this device does not run such plans.
@@ -94,7 +94,7 @@ def _unpickled(said: dict[str, Any], key: bytes | None) -> Callable[..., Any]:
     import pickle
 
     try:
-        function: Callable[..., Any] = pickle.loads(base64.b64decode(said["pickle"]))  # noqa: S301 - it is signed
+        function: Callable[..., Any] = pickle.loads(base64.b64decode(said["pickle"]))  # noqa: S301 - the signature was checked
     except (binascii.Error, pickle.UnpicklingError, ImportError, AttributeError, EOFError) as error:
         raise _refused(f"its code cannot be loaded: {error}") from None
     return function

@@ -1,4 +1,4 @@
-"""Reads a server's messages into plain values."""
+"""Parses a server's messages into plain values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parsed(data: Any) -> pb.ServerStreamMessage:
     """Parse a message.
 
     Raises:
-        StatusError: The bytes are no message.
+        StatusError: The bytes are not a valid message.
     """
     try:
         return pb.ServerStreamMessage.FromString(bytes(data))
@@ -26,7 +26,7 @@ def parsed(data: Any) -> pb.ServerStreamMessage:
 
 
 def source_of(message: Any, name: str) -> Source:
-    """A plan or a checkpoint: its bytes, or its address; without either it is empty (F-068)."""
+    """The source of a plan or a checkpoint: its bytes or its URI; without either it is empty (F-068)."""
     kind = message.WhichOneof(f"{name}_type")
     if kind != f"{name}_resource":
         return Source(getattr(message, name))
@@ -35,7 +35,7 @@ def source_of(message: Any, name: str) -> Source:
 
 
 def terms_of(info: pb.AcceptanceInfo) -> SecAggTask:
-    """The terms of secure aggregation in the acceptance (F-089, F-090).
+    """The terms of secure aggregation in an acceptance (F-089, F-090).
 
     Raises:
         StatusError: A modulus is less than 2 or more than 2^62.

@@ -1,6 +1,6 @@
-"""Runs the function that a plan names, over the checkpoint and the device's own examples (F-075 to F-077).
+"""Runs the function that a plan names, with the checkpoint and the device's own examples (F-075 to F-077).
 
-`CallingRunner` calls plain functions in threads. Programs may bring a `Runner` of their own: the command ``invoker
+`CallingRunner` calls plain functions in threads. Programs can implement `Runner` in another way: the command ``invoker
 device`` runs each plan as an invocation.
 """
 
@@ -27,8 +27,8 @@ class Ran(msgspec.Struct, frozen=True):
     """The results of a plan.
 
     Attributes:
-        value: The value of its first output: an update, or the weights of tasks.
-        metrics: The value of its second output; None: it has none.
+        value: The value of the first output: an update, or the weights of tasks.
+        metrics: The value of the second output; None: there is none.
     """
 
     value: Any
@@ -39,23 +39,23 @@ class Runner(Protocol):
     """Runs plans."""
 
     async def __call__(self, plan: Plan, checkpoint: bytes) -> Ran:
-        """Run a plan once, until it has given exactly one value; cancelling it stops the plan.
+        """Run a plan, which has to return exactly one value; cancellation stops the plan.
 
         Raises:
             CallFailed: UNIMPLEMENTED: the device has no such function.
-            Exception: Whatever the function raised.
+            Exception: The exception of the function.
         """
 
 
 class CallingRunner:
-    """Calls plain functions, in threads, or on the loop if they are coroutines.
+    """Calls plain functions in threads, and async functions on the event loop.
 
-    A thread cannot be stopped from outside. A function that has reached its time limit (F-077) ends when it asks for
-    its next example; a function that asks for none occupies a thread until it returns.
+    A thread cannot be stopped from outside. A function that has reached its time limit (F-077) ends when it reads its
+    next example; a function that reads no more examples occupies its thread until it returns.
 
     Args:
-        functions: The functions by the names that plans have for them: ``module:function``.
-        examples: Makes an iterator of the device's examples for each run; they are read as the function reads them.
+        functions: The functions by the names in plans: ``module:function``.
+        examples: Makes an iterator of the device's examples for each run; examples are read on demand.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], examples: Callable[[], Iterable[Any]]) -> None:
@@ -77,17 +77,17 @@ class CallingRunner:
 
 
 def run_plan(function: Callable[..., Any], plan: Plan, checkpoint: bytes, examples: Iterable[Any]) -> Ran:
-    """Call a plain function with a checkpoint, examples, and the plan's parameters.
+    """Call a plain function with a checkpoint, examples, and the parameters of the plan.
 
     Raises:
-        ValueError: The function has given no update, or several.
-        Exception: Whatever the function raised.
+        ValueError: The function returned no update, or several.
+        Exception: The exception of the function.
     """
     return _ran(function(_start_of(function, checkpoint), iter(examples), **plan.params))
 
 
 def bytes_of(value: Any) -> bytes:
-    """An update as it is reported.
+    """Encode an update as it is reported.
 
     Raises:
         TypeError: The value is neither arrays nor bytes.
@@ -100,22 +100,22 @@ def bytes_of(value: Any) -> bytes:
 
 
 def arrays_of(value: Any) -> dict[str, Any]:
-    """The vectors of an update, flat, for secure aggregation.
+    """The vectors of an update, flattened, for secure aggregation.
 
     Raises:
         TypeError: The value is neither arrays nor bytes.
-        DecodeError: The bytes are no checkpoint.
+        DecodeError: The bytes are not a valid checkpoint.
     """
     found = value if isinstance(value, Checkpoint) else read_checkpoint(bytes_of(value), Update)
     return {name: array.reshape(-1) for name, array in found.items()}
 
 
 def weights_of(value: Any) -> dict[str, float]:
-    """The result of an eligibility plan: a weight for each task by its name (F-078); tasks of weight 0 are left out.
+    """The result of an eligibility plan: weights by name of the task (F-078); tasks of weight 0 are left out.
 
     Raises:
         TypeError: The value is not such a dict.
-        ValueError: A weight is negative, or not finite. A server would take that for a lasting error (F-044).
+        ValueError: A weight is negative, or not finite; a server would treat that as a permanent error (F-044).
     """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise TypeError(f"the eligibility plan returned {type(value).__name__}; expected a dict of weights by tasks")
@@ -127,7 +127,7 @@ def weights_of(value: Any) -> dict[str, float]:
 
 
 def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
-    """Give examples until the function's result is no longer wanted."""
+    """Iterate over examples until ``over`` is set, because the result is no longer needed."""
     for one in examples:
         if over.is_set():
             raise StopInvocation
@@ -135,7 +135,7 @@ def _until(over: threading.Event, examples: Iterable[Any]) -> Iterator[Any]:
 
 
 def _start_of(function: Callable[..., Any], checkpoint: bytes) -> Any:
-    """The checkpoint in the type of the function's first parameter: bytes if that parameter is annotated with bytes."""
+    """The checkpoint for the function's first parameter: bytes if that is annotated with bytes, else a `Checkpoint`."""
     names = list(inspect.signature(function).parameters)
     wanted = typing.get_type_hints(function).get(names[0]) if names else None
     return checkpoint if wanted is bytes else read_checkpoint(checkpoint, Checkpoint)

@@ -1,4 +1,4 @@
-"""The four rounds of secure aggregation, as a device plays them, for one update. Pure: messages in, messages out.
+"""The four rounds of secure aggregation on the side of a device, for one update; messages in, messages out.
 
 ::
 
@@ -9,10 +9,10 @@
     shares    MaskedInputCollectionRequest     MaskedInputCollectionResponse: the update under all masks
     input     UnmaskingRequest                 UnmaskingResponse: for each device one share, of one secret or the other
     done      -                                nothing: the answer to the report comes next
-    over - the device has left, or the server broke the protocol
+    over      -                                nothing: the device has left, or the server broke the protocol
 
 The server's requests are checked before anything is sent, because the server must not learn the update. A device that
-finds an error sends an AbortMessage and leaves: without its shares the server has one fewer.
+finds an error sends an AbortMessage and leaves, so that the server does not get its shares.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class _Secrets(msgspec.Struct, frozen=True):
 
 
 class _WrongError(Exception):
-    """The server's message breaks the protocol; the text is for the server's operator."""
+    """A message of the server breaks the protocol; the text is for the server's operator."""
 
 
 class SecAggClient:
     """One device in one session of secure aggregation.
 
     Args:
-        task: The terms that the server gave when it accepted the device.
-        vectors: The update: by name, integers from 0 to the modulus less one, of any shape.
+        task: The terms in the server's acceptance.
+        vectors: The update: arrays of any shape by name, with integers from 0 to the modulus less one.
 
     Raises:
         ValueError: The terms give no protection (F-090), or a vector is missing, empty, or has an element that is not
@@ -84,15 +84,15 @@ class SecAggClient:
         self._session = b""
         self._index = 0
         self._pairs: Sequence[tuple[bytes, bytes]] = ()
-        # Other devices that take part: first those with keys, then those of them that have sent shares.
+        # The other devices: at first all that have sent keys, later only those that have sent shares, too.
         self._peers: set[int] = set()
         self._agreed: dict[int, bytes] = {}
-        # by index of the device: a share of its noise key, and a share of the key of its own mask; this device's shares
-        # of its own keys are included
+        # by index of the device: a share of its noise key, and a share of the key of its own mask; this device is
+        # included
         self._shares: dict[int, tuple[bytes, bytes]] = {}
 
     def start(self) -> Turn:
-        """Advertise two fresh keys (F-099)."""
+        """Return the message that advertises two fresh keys (F-099)."""
         self._at = _At.KEYS
         noise, enc = self._public
         pair = secagg_pb.PairOfPublicKeys(noise_pk=noise, enc_pk=enc)
@@ -102,14 +102,14 @@ class SecAggClient:
         """Take a message of the server.
 
         Returns:
-            The messages to send; or, for work that takes long, a job that returns them. The job may run in a thread,
-            and no other message is received before it has returned. After `abort` its result is empty.
+            The messages to send, or a long job that returns them. The job may run in a thread; no other message is
+                received before it returns. After `abort` its result is empty.
         """
         kind = message.WhichOneof("message_content")
         if kind == "abort":
             return self._aborted(message.abort)
         if kind is None or kind != self._at.value:
-            # F-109, F-111: a second UnmaskingRequest is one of these
+            # F-109, F-111: such a message may be a second UnmaskingRequest
             text = f"the server sent {kind or 'an empty message'} while the device was {self._at.name.lower()}"
             return self._leave(Status.FAILED_PRECONDITION, text)
         try:
@@ -126,7 +126,7 @@ class SecAggClient:
             return self._object(str(error))
 
     def abort(self, reason: str) -> Turn:
-        """Leave because the device wants to, and notify the server (F-145)."""
+        """Leave on the device's own decision, and notify the server (F-145)."""
         if self._at in (_At.START, _At.DONE, _At.OVER):
             return self._leave(Status.CANCELLED, reason)
         return self._object(reason)
@@ -134,18 +134,19 @@ class SecAggClient:
     # Round 1.
 
     def _meet(self, request: secagg_pb.ShareKeysRequest) -> None:
-        """Take the keys of all devices that take part, and check them."""
+        """Check and keep the keys of all devices that take part."""
         pairs = [(pair.noise_pk, pair.enc_pk) for pair in request.pairs_of_public_keys]
         count, threshold = len(pairs), self._task.threshold
         if not threshold <= count <= self._task.expected:
             _refuse(f"{count} pairs of keys came; there must be {threshold} to {self._task.expected}")
         if 2 * threshold <= count:
-            # D9: otherwise each half of the devices could be asked for secrets that unmask the other half
+            # D9: otherwise a server could ask each half of the devices for the secrets that unmask the other half
             _refuse(f"{threshold} of {count} devices are not a majority")
         if len(request.session_id) != KEY_BYTES:
             _refuse(f"the id of the session has {len(request.session_id)} bytes, not {KEY_BYTES}")
         if count == self._task.expected and session_id(pairs) != request.session_id:
-            # F-104: a server that forms groups sends only the pairs of one; then the id cannot be computed
+            # F-104: not checked for a server that forms groups: it sends only the pairs of one group, so the id cannot
+            # be computed
             _refuse("the id of the session is not that of the keys")
         if (times := pairs.count(self._public)) != 1:
             _refuse(f"the keys of this device came {times} times")
@@ -153,7 +154,8 @@ class SecAggClient:
             if not all(not key or is_point(key) for key in keys):
                 _refuse("a public key is not a compressed point of P-256")
         for column in zip(*(keys for keys in pairs if all(keys)), strict=True):
-            # one device under two numbers has two shares, and its masks cancel out if this device stands between them
+            # a device with two numbers would have two shares, and its masks would cancel out for a device between the
+            # two
             if len(set(column)) < len(column):
                 _refuse("two devices have the same public key")
         self._session, self._pairs, self._index = request.session_id, pairs, pairs.index(self._public)
@@ -187,7 +189,7 @@ class SecAggClient:
         return _saying(masked_input_response=response)
 
     def _open(self, sealed: Sequence[bytes]) -> None:
-        """Open the shares of the others; there is no mask with a device that sent none."""
+        """Decrypt the shares of the other devices; no mask is shared with a device that sent none."""
         agreed = self._agreed
         if len(sealed) != len(self._pairs):
             _refuse(f"{len(sealed)} shares came for {len(self._pairs)} devices")
@@ -208,7 +210,7 @@ class SecAggClient:
         def total(keys: Sequence[bytes]) -> Array:
             return add_masks([key_of(key) for key in keys], modulus, len(values), stopped=lambda: self._at is _At.OVER)
 
-        # each of the three is at most the modulus, which is at most 2^62: no overflow before the remainder
+        # each of the three terms is at most 2^62, so their sum does not overflow before the remainder is taken
         result: Array = (values + total(plus) + (np.uint64(modulus) - total(minus))) % np.uint64(modulus)
         return result
 
@@ -219,7 +221,7 @@ class SecAggClient:
         if len(missing) != len(request.dead_3_client_ids):
             _refuse("a device is named twice as missing")
         if not missing <= self._peers:
-            # F-107: the device's own number is refused, too: a server with the device's noise key and own mask could
+            # F-107: this device's own number is refused, too: with its noise key and its own mask the server could
             # compute its update
             _refuse("a device is named as missing that is this one, unknown, or known to be dead")
         self._set_peers(self._peers - missing)
@@ -238,13 +240,13 @@ class SecAggClient:
     # All rounds.
 
     def _set_peers(self, peers: set[int]) -> None:
-        """F-102, F-106, F-108: Set the devices that take part; too few would give no protection."""
+        """F-102, F-106, F-108: Set the devices that take part, and refuse too few, which give no protection."""
         if len(peers) + 1 < self._task.threshold:
             _refuse(f"{len(peers) + 1} devices are left, and {self._task.threshold} are needed")
         self._peers = peers
 
     def _guarded(self, job: Callable[[_Secrets], Turn]) -> Turn:
-        """Run a job; the device may leave meanwhile, in another thread."""
+        """Run a job; meanwhile the device may leave, in another thread."""
         secrets = self._secrets
         try:
             turn = Turn() if secrets is None else job(secrets)
@@ -253,7 +255,7 @@ class SecAggClient:
         return Turn() if self._secrets is None and turn.error is None else turn
 
     def _aborted(self, message: secagg_pb.AbortMessage) -> Turn:
-        """F-110: An abort with early success means that the device has done its part."""
+        """F-110: Handle an abort; with early success it means that this device is done."""
         if self._at is _At.OVER or not message.early_success:
             return self._leave(Status.CANCELLED, "SecAgg aborted")
         self._forget()
@@ -270,12 +272,12 @@ class SecAggClient:
         return Turn(error=(status, text))
 
     def _forget(self) -> None:
-        """F-097: Drop all secrets; Python gives no way to overwrite them."""
+        """F-097: Drop all secrets; they cannot be overwritten in Python."""
         self._secrets, self._shares, self._agreed, self._vectors = None, {}, {}, {}
 
 
 def _checked(name: str, given: Any, modulus: int) -> Array:
-    """A vector as (length,) of uint64 below the modulus."""
+    """Check a vector, and return it as (length,) of uint64 below the modulus."""
     import numpy as np
 
     bit_width(modulus)

@@ -1,6 +1,6 @@
-"""`DeviceSession`: one conversation of a device, as frames in and frames out; pure.
+"""`DeviceSession`: one conversation of a device; frames in, frames out, without I/O.
 
-Theory. The states, and what moves them::
+Theory. The states and their transitions::
 
     START --start()--> ASKED --ack, eligibility response--> DECIDING (there is an eligibility plan) or CHECKED_IN
     DECIDING --eligible()--> CHECKED_IN, or ENDED (for no task)
@@ -9,8 +9,8 @@ Theory. The states, and what moves them::
     REPORTED --report response--> ENDED
 
 In every state the stream may break (`ended`), the device may be stopped (`abort`), and the server may send a message
-that does not fit the state: that is INTERNAL, as in real clients. ENDED half-closes once all frames are out. How it
-ended is `attempt()`; when the device comes again follows from it (F-058).
+that is not allowed, which ends the conversation with INTERNAL, as in real clients. In ENDED the call half-closes after
+the last frame. `attempt()` says how the conversation ended, and when the device checks in again (F-058).
 
 Source: docs/reference/federated.md, 2.
 """
@@ -62,10 +62,10 @@ class DeviceSession:
     """One conversation of a device.
 
     Args:
-        hello: The identity of the device.
-        windows: Takes the retry windows.
+        hello: The identity and the capabilities of the device.
+        windows: Records the retry windows.
         new_secagg: Makes the client's side of secure aggregation; not called if ``hello`` does not offer it.
-        limits: The limits for messages in chunks.
+        limits: The limits of messages in chunks.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class DeviceSession:
         self._end = ""
         self._status, self._detail = Status.OK, ""
 
-    # The code that carries frames calls the following methods.
+    # Methods for the code that carries frames.
 
     def start(self) -> None:
-        """Check in: ask for the eligibility task."""
+        """Check in, and ask for the eligibility task."""
         request = pb.EligibilityEvalCheckinRequest(**self._about(wants_ack=True))
         self._at = _At.ASKED
         self._send(pb.ClientStreamMessage(eligibility_eval_checkin_request=request))
 
     def receive(self, frame: bytes) -> list[Event]:
-        """Take a frame of the server, and give the events that the device must act on."""
+        """Handle a frame of the server, and return the events that the device has to handle."""
         if self._at is _At.ENDED:
             return []
         events: list[Event] = []
@@ -101,17 +101,17 @@ class DeviceSession:
         return events
 
     def drain(self) -> list[bytes]:
-        """Frames that may be sent now."""
+        """Return the frames that can be sent now."""
         return self._stream.drain()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the end of the conversation is decided; frames may remain to be sent."""
+        """Whether the end of the conversation is decided; there may still be frames to send."""
         return self._at is _At.ENDED
 
     @property
     def is_over(self) -> bool:
-        """Whether the device sends no more: the call half-closes, once `drain` has given all frames."""
+        """Whether the device adds no more frames; the call half-closes after those of `drain`."""
         return self._at is _At.ENDED and self._stream.is_idle
 
     @property
@@ -120,18 +120,18 @@ class DeviceSession:
         return self._at is _At.ENDED and self._status is not Status.OK
 
     def ended(self, status: Status, detail: str = "") -> None:
-        """Note that the stream has ended with a status.
+        """Handle the end of the stream, with its status.
 
-        Once the end of the conversation is decided, this has no effect.
+        After the end of the conversation was decided, this has no effect.
         """
         if status is Status.OK:
             status, detail = Status.INTERNAL, "the server ended the conversation too early"
         self._lost(status, detail)
 
-    # These methods report what the device has done.
+    # Methods by which the device reports results.
 
     def eligible(self, weights: Mapping[str, float]) -> None:
-        """Send the tasks for which the device is eligible; if there are none, half-close without a checkin (F-078)."""
+        """Check in with the tasks for which the device is eligible; without any, half-close (F-078)."""
         if self._at is not _At.DECIDING:
             return
         if not weights:
@@ -153,7 +153,7 @@ class DeviceSession:
             self._send(self._reporting(report))
             return
         if report.status is not Status.OK or report.vectors is None:
-            # F-112: under secure aggregation only the end of the stream reports a failure
+            # F-112: with secure aggregation, a failure is reported only by the end of the stream
             self._finish("failed", report.status, "the plan has failed")
             return
         assert self._new_secagg is not None
@@ -171,11 +171,11 @@ class DeviceSession:
             self._turned(turn)
 
     def fail(self, status: Status, detail: str) -> None:
-        """Break off, because something that the conversation needs is missing, such as a checkpoint to download."""
+        """End the conversation because it cannot continue, for example without a checkpoint."""
         self._lost(status, detail)
 
     def abort(self) -> None:
-        """Stop, in any state of the conversation (F-145)."""
+        """Stop the device, in any state of the conversation (F-145)."""
         if self._at is _At.ENDED:
             return
         if self._at is _At.SECURE and self._secagg is not None:
@@ -184,7 +184,7 @@ class DeviceSession:
         self._finish("aborted", Status.CANCELLED, ABORT_REASON)
 
     def attempt(self, *, metrics: Any = None) -> Attempt:
-        """How the conversation ended, and when to check in again (F-058)."""
+        """Return how the conversation ended, and when to check in again (F-058)."""
         task = "" if self._assigned is None else self._assigned.task
         status = self._status if self._end != "failed" else Status.OK
         return Attempt(
@@ -204,8 +204,8 @@ class DeviceSession:
     def _heard(self, message: pb.ServerStreamMessage) -> list[Event]:
         kind = message.WhichOneof("kind")
         if message.HasField("secure_aggregation_server_message"):
-            # After its last message a device may still be notified that it was not needed, or that the round has
-            # failed.
+            # After the device's last message the server may still report that the device was not needed, or that the
+            # round failed.
             if self._at in (_At.SECURE, _At.REPORTED) and kind is None and self._secagg is not None:
                 return self._turned(self._secagg.receive(message.secure_aggregation_server_message))
             self._broken("the server sent a message of secure aggregation that does not belong there")
@@ -285,7 +285,7 @@ class DeviceSession:
         self._finish("rejected")
 
     def _agree(self, response: pb.EligibilityEvalCheckinResponse | pb.CheckinResponse) -> None:
-        """Send by the server's terms from now on; zeros mean whole messages (F-019, D1)."""
+        """Send by the server's terms from now on; zeros mean that messages are sent whole (F-019, D1)."""
         if response.HasField("protocol_options_response"):
             said = response.protocol_options_response
             if said.compression_level not in COMPRESSION_LEVELS:
@@ -295,7 +295,8 @@ class DeviceSession:
     def _turned(self, turn: Turn) -> list[Event]:
         for message in turn.messages:
             framed = pb.ClientStreamMessage(secure_aggregation_client_message=message)
-            if message.HasField("masked_input_response"):  # F-093: the masked input is in the same frame as the report
+            # F-093: the masked input is sent in the same frame as the report
+            if message.HasField("masked_input_response"):
                 framed.MergeFrom(self._reporting(Report(duration_s=self._report.duration_s)))
             self._send(framed)
         if turn.error is not None:
@@ -324,7 +325,7 @@ class DeviceSession:
         return options
 
     def _about(self, *, wants_ack: bool) -> dict[str, Any]:
-        """The fields that both kinds of checkin share."""
+        """The fields that both kinds of checkin have."""
         return {
             "population_name": self._hello.population,
             "retry_token": self._hello.retry_token,

@@ -10,7 +10,7 @@ from invoker.protocols.federated.client.client import FederatedClient
 
 
 class SyncFederatedClient(SyncPart[FederatedClient]):
-    """One device; each method blocks until it is done. The arguments are those of `FederatedClient`."""
+    """One device of a population, with blocking methods; the arguments are those of `FederatedClient`."""
 
     @opening(FederatedClient)
     def __init__(self, source: FederatedClient) -> None:

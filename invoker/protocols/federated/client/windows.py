@@ -1,8 +1,8 @@
-"""Computes when a device checks in again: by windows that the server names, and times without one (F-056 to F-058).
+"""Computes when a device checks in again, from the server's retry windows or without one (F-056 to F-058).
 
-A server sends two windows as soon as a device has checked in: one for a device that takes part in a round, one for a
-device that does not. The client draws its time from both at once, and keeps the two; which one counts is decided by how
-the conversation ends.
+After a checkin the server sends two windows: one for a device that takes part in a round, and one for a device that
+does not. The client draws a random time from each at once and keeps both. The end of the conversation decides which of
+them is used.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from invoker.protocols.federated.wire.durations import seconds_of
 TRANSIENT_S: Final = 900.0
 PERMANENT_S: Final = 14_400.0
 SPREAD: Final = 0.2
-"""Without a window, times are spread by this much, so that devices do not all come at once."""
+"""Without a window, times vary randomly by this fraction, so that devices do not all come at once."""
 
 PERMANENT: Final = frozenset({Status.NOT_FOUND, Status.INVALID_ARGUMENT, Status.UNIMPLEMENTED})
-"""A client that ends with one of these will not succeed soon."""
+"""After these statuses a retry would not succeed soon."""
 
 
 class Retry(msgspec.Struct, frozen=True):
     """When to check in again.
 
     Attributes:
-        at: The time, in seconds of the client's clock.
-        token: The token to send then; empty: none.
+        at: The time on the client's clock, in seconds.
+        token: The token to send with the checkin; empty: none.
     """
 
     at: float
     token: str = ""
 
     def in_s(self, now: float) -> float:
-        """The seconds from ``now`` to that time, at least 0: as for a window without width (F-057)."""
+        """The seconds from ``now`` to that time, at least 0 (F-057)."""
         return max(0.0, self.at - now)
 
 
 class Windows:
-    """The windows in which to check in again.
+    """Keeps the retry windows of a conversation.
 
     Args:
-        now: The client's clock, in seconds.
-        rng: Draws the times.
+        now: Returns the time in seconds.
+        rng: The random generator for times within windows.
     """
 
     def __init__(self, now: Callable[[], float], rng: random.Random) -> None:
@@ -57,20 +57,20 @@ class Windows:
         self._told: Retry | None = None
 
     def acked(self, ack: pb.CheckinRequestAck) -> None:
-        """Draw from both windows, once (F-057)."""
+        """Draw a time from each of the two windows, once (F-057)."""
         self._accepted = self._drawn(ack.retry_window_if_accepted)
         self._rejected = self._drawn(ack.retry_window_if_rejected)
 
     def told(self, window: pb.RetryWindow) -> None:
-        """Keep the window of a rejection or of the answer to a report. It counts only if there was no ack (F-059)."""
+        """Keep the window of a rejection or of the answer to a report; it is only used if there was no ack (F-059)."""
         self._told = self._drawn(window)
 
     def choose(self, status: Status, *, was_accepted: bool) -> Retry:
         """When to check in again after a conversation (F-058).
 
         Args:
-            status: The status with which it ended; a rejection ends with OK, too.
-            was_accepted: Whether the server accepted the device in a round, however that ended.
+            status: The status of the conversation; after a rejection it is OK, too.
+            was_accepted: Whether the server accepted the device for a round, even if the round failed.
         """
         if is_permanent(status):
             return self._spread(PERMANENT_S)
@@ -89,5 +89,5 @@ class Windows:
 
 
 def is_permanent(status: Status) -> bool:
-    """Whether a status means that trying again early is useless."""
+    """Whether an early retry after this status would be useless."""
     return status in PERMANENT

@@ -1,7 +1,7 @@
-"""Checks of devices' messages, by round. Each returns None, or a sentence with which the device is put out.
+"""Checks of devices' messages, by round; each returns None, or the reason why the device is removed.
 
-A device that sends anything else is removed from the round, without an effect on the others (F-113, F-116, F-118,
-F-121). So these checks are complete, and the later mathematics needs no checks.
+A device that sends an invalid message is removed from the round, without an effect on other devices (F-113, F-116,
+F-118, F-121). These checks are complete, so the computations need none.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from invoker.protocols.federated.wire.packing import packed_size
 from invoker.protocols.federated.wire.shares import SHARE_BYTES
 
 SEALED_MAX_BYTES: Final = 256
-"""The most bytes of an encrypted pair of shares. Peers send 104 bytes; a server cannot look inside, but it need not
-store anything."""
+"""The largest encrypted pair of shares, in bytes. Peers send 104 bytes; the server cannot decrypt them, so it only
+limits their size."""
 
 
 def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | None:
-    """F-113, F-114: Check that there are two compressed points of the curve that no other device has sent."""
+    """F-113, F-114: Check that the keys are two compressed points of the curve that no other device has sent."""
     for key in (pair.noise_pk, pair.enc_pk):
         if len(key) != POINT_BYTES:
             return f"a public key has {len(key)} bytes; a compressed point of P-256 has {POINT_BYTES}"
@@ -32,7 +32,7 @@ def invalid_keys(pair: secagg_pb.PairOfPublicKeys, taken: set[bytes]) -> str | N
 
 
 def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: int) -> str | None:
-    """F-116: Check that there is one entry for each device, empty only for the sender itself and for dead devices."""
+    """F-116: Check that there is one entry for each device, which is empty only for the sender and dead devices."""
     if len(shares) != count:
         return f"{len(shares)} shares came; there must be one entry for each of {count} devices"
     for index, share in enumerate(shares):
@@ -48,7 +48,7 @@ def invalid_shares(shares: Sequence[bytes], own: int, alive: set[int], count: in
 def invalid_input(
     vectors: Mapping[str, secagg_pb.MaskedInputVector], wanted: Mapping[str, tuple[int, int]]
 ) -> str | None:
-    """F-118: Check that the vectors are those of the task, each of its declared size."""
+    """F-118: Check that the vectors are those of the task, with their declared sizes."""
     if set(vectors) != set(wanted):
         return f"{len(vectors)} vectors came, and their names are not those of the {len(wanted)} vectors of the task"
     for name, (modulus, length) in wanted.items():
@@ -61,7 +61,7 @@ def invalid_input(
 def invalid_unmasking(
     shares: Sequence[secagg_pb.NoiseOrPrfKeyShare], included: set[int], missing: set[int], count: int
 ) -> str | None:
-    """F-121: Check for a share of the own mask of each device in the sum, and of the noise key of each missing one."""
+    """F-121: Check for a share of each included device's own mask, and of each missing device's noise key."""
     if len(shares) != count:
         return f"{len(shares)} shares came; there must be one entry for each of {count} devices"
     for index, share in enumerate(shares):

@@ -1,25 +1,24 @@
 """The calls between a round of secure aggregation and its owner.
 
-The owner makes one `SecAggServer` for a round whose devices are chosen, and numbers them from 0 to ``size - 1``::
+The owner makes one `SecAggServer` for a round with fixed devices, which are numbered from 0 to ``size - 1``::
 
     rounds = SecAggServer(terms, size, send=..., drop=..., ended=..., compute=...)
 
     the owner calls                 the rounds call
     ------------------------------  ------------------------------------------------------------------------
-    start()                         nothing; devices speak first (AdvertiseKeys)
+    start()                         nothing; the devices send first (AdvertiseKeys)
     receive(index, message)         send(index, message): a message for one device
-    lost(index)                     drop(index, reason): the device is out; its AbortMessage was sent before
-    elapsed()                       ended(outcome), once: `Summed` or `Failed`; nothing is called after it
-    abandon()                       nothing any more; the owner has given the round up
+    lost(index)                     drop(index, reason): the device is removed; its AbortMessage was sent before
+    elapsed()                       ended(outcome), once, as the last call: `Summed` or `Failed`
+    abandon()                       nothing; there are no more calls
 
-The owner calls ``elapsed()`` when `round` has been the same for its time-out (F-133): it watches `round` after each
-call, and restarts its clock when the number has changed. Devices for which neither ``drop`` nor ``lost`` was called
-when the sum is complete have finished: each gets a ReportResponse, also those that were sent an AbortMessage of early
-success (F-094, F-123). After `Failed` the remaining devices have been sent an AbortMessage, and their
-conversations end with ABORTED (F-124).
+The owner calls ``elapsed()`` when `round` has not changed for the time limit of a round (F-133); it checks `round`
+after each call. When the sum is complete, the devices for which neither ``drop`` nor ``lost`` was called are done: each
+gets a ReportResponse, including those that were sent an AbortMessage of early success (F-094, F-123). Before `Failed`,
+the remaining devices are sent an AbortMessage; their conversations end with ABORTED (F-124).
 
-``compute(job, then)`` runs ``job()`` in a thread (F-131), and then calls ``then(result)`` on the loop. Jobs never
-raise. Several may run side by side. Without threads, ``lambda job, then: then(job())`` will do.
+``compute(job, then)`` runs ``job()`` in a thread (F-131), and then calls ``then(result)`` on the event loop. Jobs never
+raise. Several jobs may run at once. Without threads, ``lambda job, then: then(job())`` is sufficient.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ class Drop(enum.Enum):
     INVALID_UNMASKING_RESPONSE = "invalid_unmasking_response"
     UNEXPECTED = "unexpected_message"
     CLIENT_ABORT = "client_abort"
-    CONNECTION_CLOSED = "connection_closed"  # the owner, which has called `lost`, counts it
+    CONNECTION_CLOSED = "connection_closed"  # not counted here: the owner, which called `lost`, counts the device
 
 
 class Reason(enum.Enum):
-    """Why a whole round failed; the value is a label of metrics."""
+    """Why a round failed as a whole; the value is a label of metrics."""
 
     TOO_FEW = "too_few_clients"
     TOO_FEW_VISIBLE = "too_few_visible"
@@ -61,8 +60,8 @@ class Summed(msgspec.Struct, frozen=True):
     """A round has succeeded.
 
     Attributes:
-        sums: For each vector name the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
-        clients: How many updates it contains.
+        sums: By name of the vector, the sum of the updates modulo the vector's modulus: an array (length,) of uint64.
+        clients: How many updates the sum contains.
     """
 
     sums: Mapping[str, Any]
@@ -70,10 +69,10 @@ class Summed(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A round has failed: there is no sum, and there will be none.
+    """A round has failed, and has no sum.
 
     Attributes:
-        reason: A word for metrics.
+        reason: The reason, as a label of metrics.
         detail: One sentence, without anything that identifies a device.
     """
 
@@ -88,7 +87,7 @@ Drops: TypeAlias = Callable[[int, Drop], None]
 
 
 class Compute(Protocol):
-    """Runs heavy jobs in threads."""
+    """Runs long jobs in threads."""
 
     def __call__(self, job: Callable[[], Any], then: Callable[[Any], None], /) -> None:
-        """Run ``job()`` and call ``then`` on the loop with what it returns."""
+        """Run ``job()``, and call ``then`` with its result on the event loop."""

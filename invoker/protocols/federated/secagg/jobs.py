@@ -1,4 +1,4 @@
-"""Runs the heavy work of one round in threads, as long as the round lasts."""
+"""Runs the long jobs of one round in threads, until the round ends."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ log = logging.getLogger(__name__)
 
 
 class Jobs:
-    """Runs jobs by ``compute``, until the round is over.
+    """Runs jobs by ``compute``, until the round has ended.
 
     Args:
-        compute: Runs the jobs; it is the owner's.
-        broken: Called on the loop when a job has raised, which is a bug of the invoker.
+        compute: Runs a job in a thread.
+        broken: Called on the event loop when a job has raised, which is a bug of the invoker.
     """
 
     def __init__(self, compute: Compute, broken: Callable[[], None]) -> None:
@@ -26,15 +26,15 @@ class Jobs:
 
     @property
     def are_stopped(self) -> bool:
-        """Whether the round is over; running jobs check this, too."""
+        """Whether the round has ended; running jobs check this, too."""
         return self._are_stopped
 
     def stop(self) -> None:
-        """Start no more jobs, since the round is over, and drop the results of the running ones."""
+        """Start no more jobs, and drop the results of running ones, since the round has ended."""
         self._are_stopped = True
 
     def run(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job, and call ``then`` on the loop with what it returns."""
+        """Run a job, and call ``then`` with its result on the event loop."""
 
         def guarded() -> tuple[Any] | None:
             if self._are_stopped:

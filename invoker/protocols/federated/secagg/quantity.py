@@ -1,4 +1,4 @@
-"""Turns real numbers into elements of a vector that is summed up, and the sum into real numbers again (D20)."""
+"""Converts real numbers to elements of a vector for secure aggregation, and sums back to real numbers (D20)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def widest_scale(clip: float, modulus: int, clients: int) -> float:
-    """The largest scale with which the sum of ``clients`` values of at most ``clip`` cannot wrap around.
+    """The largest scale with which a sum of ``clients`` values of at most ``clip`` cannot wrap around.
 
     Args:
         clip: The largest absolute value, above 0.
-        modulus: 2 to 2^62.
+        modulus: The modulus of the vector, from 2 to 2^62.
         clients: The largest number of updates that a sum may contain.
 
     Raises:
@@ -27,23 +27,23 @@ def widest_scale(clip: float, modulus: int, clients: int) -> float:
     if not clip > 0 or each < 1:
         raise ValueError(f"no scale fits {clients} clients and values up to {clip} into the modulus {modulus}")
     scale = each / clip
-    # large numbers are rounded as floats, perhaps upwards
+    # the division of large numbers may round upwards
     while round(clip * scale) > each:
         scale = math.nextafter(scale, 0.0)
     return scale
 
 
 def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | None = None) -> NDArray[Any]:
-    """Round real numbers to elements of a vector; negative ones are counted down from the modulus.
+    """Round real numbers to elements of a vector; a negative number becomes the modulus minus its absolute value.
 
     Args:
-        values: Any shape.
-        scale: Elements per unit: 1000.0 keeps three decimal places.
-        modulus: The modulus of the vector, 2 to 2^62.
-        clip: Values beyond it are cut to it, with their sign. None: such values are not expected.
+        values: Real numbers, of any shape.
+        scale: The factor before rounding: 1000.0 keeps three decimal places.
+        modulus: The modulus of the vector, from 2 to 2^62.
+        clip: Values with a larger absolute value are reduced to it; None: values are not clipped.
 
     Returns:
-        The same shape, uint64, each below the modulus: an array of an `Update` for secure aggregation.
+        An array of the same shape, uint64, each below the modulus, for an `Update` with secure aggregation.
 
     Raises:
         ValueError: A value is not finite, or its element would be half the modulus or more.
@@ -67,14 +67,14 @@ def quantize(values: ArrayLike, *, scale: float, modulus: int, clip: float | Non
 
 
 def centred(total: ArrayLike, *, modulus: int) -> NDArray[Any]:
-    """A sum as signed numbers: elements from half the modulus on are negative.
+    """Convert a sum to signed integers: elements from half the modulus on are negative.
 
     Args:
         total: An array of uint64 of any shape, each element below the modulus.
-        modulus: 2 to 2^62.
+        modulus: The modulus of the vector, from 2 to 2^62.
 
     Returns:
-        The same shape, int64, from -(modulus // 2) to (modulus - 1) // 2.
+        An array of the same shape, int64, from -(modulus // 2) to (modulus - 1) // 2.
     """
     import numpy as np
 
@@ -85,7 +85,7 @@ def centred(total: ArrayLike, *, modulus: int) -> NDArray[Any]:
 
 
 def dequantize(total: ArrayLike, *, scale: float, modulus: int) -> NDArray[Any]:
-    """A sum as real numbers: the same shape, float64. ``scale`` and ``modulus`` must be those given to `quantize`."""
+    """Convert a sum to real numbers, float64 of the same shape; ``scale`` and ``modulus`` are those of `quantize`."""
     import numpy as np
 
     return np.asarray(centred(total, modulus=modulus) / scale, np.float64)

@@ -1,4 +1,4 @@
-"""The four rounds of secure aggregation, as the server plays them. Pure: messages go in, messages come out.
+"""The four rounds of secure aggregation on the side of the server; messages in, messages out.
 
 ::
 
@@ -10,12 +10,12 @@
                                         rest of the devices hear early success, the masks come off the sums
     over     -                          ended(Summed), or ended(Failed) from any round
 
-A device is alive until it is lost, sends an abort, is silent in a round that ends, or sends a message that the round
-does not ask for; this ends only its own part. With fewer than ``threshold`` devices alive the round fails (F-124): the
-sum could never be unmasked. In round 3 a reply counts, whatever becomes of the device that has sent it.
+A device is alive until it is lost, sends an abort, sends nothing until the end of a round, or sends an invalid message;
+this ends only its own part. With fewer than ``threshold`` devices alive the round fails (F-124), since the sum could
+never be unmasked. In round 3 a reply counts even if its device is lost later.
 
-The server knows of single devices: public keys, shares that it cannot read, whether they are in the sum, and in round 3
-for each device either the key of its own mask or its noise key, never both.
+Of a single device the server knows its public keys, its encrypted shares, whether it is in the sum, and in round 3
+either the key of its own mask or its noise key, never both.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ _SILENT: Final = (
     (Drop.SILENT_INPUT, "did not send MaskedInputCollectionResponse"),
 )
 _ROUTED: Final = 50
-"""How many requests of round 2 one job makes: each has an entry for each device."""
+"""How many requests of round 2 one job makes; each has an entry for every device."""
 
 
 class SecAggServer:
-    """One session of secure aggregation; `events` describes the calls between it and its owner.
+    """The server's side of one session of secure aggregation; `events` describes the calls to and from its owner.
 
     Args:
-        terms: The terms of the task; the threshold is at least 2 and more than half of ``size`` (F-092).
+        terms: The terms of the task; the threshold must be at least 2 and more than half of ``size`` (F-092).
         size: How many devices take part; they are numbered from 0.
-        send: Takes a message for a device.
-        drop: Called when the server drops a device, unless the device was lost.
+        send: Sends a message to a device.
+        drop: Called when the server drops a device.
         ended: Called once with the outcome.
-        compute: Runs heavy jobs beside the loop.
+        compute: Runs long jobs in threads.
 
     Raises:
         ValueError: The terms are invalid.
@@ -95,7 +95,7 @@ class SecAggServer:
         self._jobs = Jobs(compute, partial(self._fail, Reason.INTERNAL, "the server could not compute the sum"))
         self._round = 0
         self._alive = set(range(size))
-        # The devices that have sent what the present round asks for.
+        # The devices that have sent the message of the current round.
         self._done: set[int] = set()
         self._keys: set[bytes] = set()
         self._pairs: dict[int, secagg_pb.PairOfPublicKeys] = {}
@@ -110,28 +110,28 @@ class SecAggServer:
 
     @property
     def round(self) -> int:
-        """0 to 3; its time limit begins when it changes (F-133)."""
+        """The current round, 0 to 3; when it changes, its time limit begins (F-133)."""
         return self._round
 
     @property
     def alive(self) -> frozenset[int]:
-        """Devices that were neither lost nor dropped."""
+        """The devices that were neither lost nor dropped."""
         return frozenset(self._alive)
 
     def start(self) -> None:
-        """Begin to wait. The server sends no message now, since the devices send first."""
+        """Begin round 0; the server sends nothing, since the devices send first."""
 
     def receive(self, index: int, message: secagg_pb.ClientToServerWrapperMessage) -> None:
-        """Take a message of a device; messages of a dead device are ignored."""
+        """Handle a message of a device; messages of a dead device are ignored."""
         if self._jobs.are_stopped or index not in self._alive:
             return
         kind = message.WhichOneof("message_content")
         if kind == "abort":
-            # The device has left by itself, so no message is sent to it.
+            # The device left on its own, so it gets no message.
             self._die(index)
             self._drop(index, Drop.CLIENT_ABORT)
         elif self._secrets is not None and kind == _EXPECTED[3]:
-            # This reply and the message of early success have crossed.
+            # The reply was sent before the device got the message of early success.
             return
         elif kind != _EXPECTED[self._round] or index in self._done:
             self._refuse(
@@ -143,13 +143,13 @@ class SecAggServer:
         self._go_on()
 
     def lost(self, index: int) -> None:
-        """Note that a device is lost; no message is sent to it."""
+        """Handle the loss of a device, which gets no message."""
         if index in self._alive and not self._jobs.are_stopped:
             self._die(index)
             self._go_on()
 
     def elapsed(self) -> None:
-        """Handle the end of the present round's time limit (F-115, F-133)."""
+        """Handle the end of the current round's time limit (F-115, F-133)."""
         if self._jobs.are_stopped:
             return
         if self._round < 3:
@@ -160,7 +160,7 @@ class SecAggServer:
             self._fail_corrupted()
 
     def abandon(self) -> None:
-        """Give the round up: jobs stop, and no callback is called any more."""
+        """Abandon the round: jobs stop, and no more callbacks are called."""
         self._jobs.stop()
         self._forget()
 
@@ -198,16 +198,16 @@ class SecAggServer:
         self._shares = {}
 
     def _route(self, left: list[int], shares: dict[int, list[bytes]]) -> None:
-        """F-117: Pass on shares: entry j of device i becomes entry i of device j.
+        """F-117: Forward shares: entry j of device i becomes entry i of the message for device j.
 
-        A thousand such messages take a while to make.
+        This is done in pieces, since a thousand such messages take long to make.
         """
         some, rest = left[:_ROUTED], left[_ROUTED:]
 
         def job() -> list[secagg_pb.ServerToClientWrapperMessage]:
             requests = [messages.masked_input_request(shares, index, self._size) for index in some]
             while shares and not rest:
-                # A million shares are freed device by device: otherwise the loop could not run meanwhile.
+                # A million shares are freed device by device, so that the event loop is not blocked.
                 shares.popitem()
             return requests
 
@@ -233,7 +233,7 @@ class SecAggServer:
 
     def _request_unmasking(self) -> None:
         if (count := len(self._included)) < (least := self._terms.min_visible):
-            # F-129: no device is asked for any secret, so this sum can never be seen
+            # F-129: devices are not asked for secrets, so this sum can never be unmasked
             self._fail(
                 Reason.TOO_FEW_VISIBLE,
                 f"{count} devices have sent a vector; only a sum of {least} or more may be seen",
@@ -272,11 +272,11 @@ class SecAggServer:
         self._is_recovering = False
         is_first = self._secrets is None
         if secrets is None and not is_first:
-            # a spare reply shows that shares of own masks are wrong, but not which ones
+            # with one reply more than needed, wrong shares are noticed, but not whose they are
             self._fail_corrupted()
             return
         if secrets is None:
-            # Perhaps another subset of devices is consistent; each further reply adds subsets.
+            # Another subset of replies may be consistent; each further reply adds subsets.
             if len(self._replies) > count:
                 self._recover()
             else:
@@ -288,13 +288,13 @@ class SecAggServer:
         if self._jobs.are_stopped:
             return
         if len(self._replies) > count:
-            # F-128: more replies have come meanwhile, and they must be consistent
+            # F-128: replies that have come meanwhile must be consistent, too
             self._recover()
         else:
             self._sums.finish(partial(self._unmask, secrets))
 
     def _release(self) -> None:
-        """F-123: Send early success to devices that have not answered."""
+        """F-123: Send early success to the devices that have not replied."""
         for index in sorted(self._alive - self._done):
             self._send(index, messages.early_success())
 
@@ -307,7 +307,7 @@ class SecAggServer:
     # All rounds.
 
     def _go_on(self) -> None:
-        """End the round if it has all replies that it needs, or can never get them."""
+        """End the current round if all needed messages have come, or can never come."""
         if self._jobs.are_stopped or self._secrets is not None:
             return
         if len(self._alive | set(self._replies)) < self._terms.threshold:
@@ -371,7 +371,7 @@ class SecAggServer:
         self._ended(outcome)
 
     def _forget(self) -> None:
-        """F-097: Drop all secrets and vectors, even if this object continues to exist."""
+        """F-097: Drop all secrets and vectors, since this object may continue to exist."""
         self._secrets, self._replies, self._shares, self._pairs = None, {}, {}, {}
 
     def _send_all(self, message: secagg_pb.ServerToClientWrapperMessage) -> None:
@@ -379,6 +379,6 @@ class SecAggServer:
             self._send(index, message)
 
     def _send(self, index: int, message: secagg_pb.ServerToClientWrapperMessage) -> None:
-        # sending one message may cause the loss of another device, or the end of the round
+        # sending to one device may cause the loss of another, or the end of the round
         if index in self._alive and not self._jobs.are_stopped:
             self._send_to(index, message)

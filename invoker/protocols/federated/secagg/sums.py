@@ -1,6 +1,6 @@
-"""The running sums of masked vectors: each vector is added when it comes, and is not kept (F-119).
+"""The running sums of masked vectors: a vector is added when it comes, and is not kept (F-119).
 
-The sums reveal nothing about any device, not even after the first vector: all vectors are masked.
+All vectors are masked, so even the first sum reveals nothing about a device.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Sums:
     """Sums of vectors modulo their moduli.
 
     Args:
-        vectors: The modulus and the length of each vector, by its name.
-        compute: Adds in a thread, one job at a time.
+        vectors: The modulus and the length of each vector, by name.
+        compute: Runs a job in a thread; there is one job at a time.
     """
 
     def __init__(self, vectors: Mapping[str, tuple[int, int]], compute: Compute) -> None:
@@ -35,12 +35,12 @@ class Sums:
         self._then: Callable[[dict[str, Array]], None] | None = None
 
     def add(self, packed: Mapping[str, bytes]) -> None:
-        """Add the vectors of one device, whose sizes were checked."""
+        """Add the vectors of one device; their sizes were checked."""
         self._waiting.append(packed)
         self._go_on()
 
     def finish(self, then: Callable[[dict[str, Array]], None]) -> None:
-        """Give the sums by name when all vectors are added; each is (length,) of uint64 below its modulus."""
+        """When all vectors are added, call ``then`` with the sums by name: (length,) of uint64 below the modulus."""
         self._then = then
         self._go_on()
 
@@ -49,7 +49,7 @@ class Sums:
             return
         if self._waiting:
             self._is_busy = True
-            # Vectors that come while this runs are added together in the next piece of work.
+            # Vectors that come while this job runs are added by the next job.
             some, self._waiting = self._waiting, []
             self._compute(lambda: self._add(some), self._added)
         elif self._then is not None:

@@ -1,11 +1,12 @@
-"""Removes the masks from a sum: recovers secrets from shares, and computes the masks that are still in it.
+"""Removes the masks from a sum: recovers secrets from shares, and computes the masks that the sum contains.
 
-The sum contains the own mask of each device in it; its peers have shares of the mask's key. A device that sent shares
-and then no vector is missing in the sum, but its peers have added the masks that they share with it; they have shares
-of its noise key. The two keys of a device are never both known, so no vector of one device can be unmasked.
+The sum contains the own mask of each included device; the other devices have shares of the key of this mask. A device
+that sent shares but no vector is missing in the sum; the other devices have added the masks that they share with it,
+and have shares of its noise key. The server never knows both keys of a device, so the vector of a single device cannot
+be unmasked.
 
-Shares may be wrong, because a device lies. The recovered secrets are checked (F-127, F-128, F-135): noise keys
-must give the public keys that were advertised, limbs must be possible, and all remaining shares must lie on the same
+A malicious device may send wrong shares. So the recovered secrets are checked (F-127, F-128, F-135): noise keys must
+belong to the advertised public keys, limbs must be in their range, and all other shares must lie on the same
 polynomials.
 """
 
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 _MOST_SUBSETS: Final = 500
-"""How many subsets of shares are tried before a round is given up."""
+"""How many subsets of replies are tried before the round fails."""
 
 
 class Cohort(msgspec.Struct, frozen=True):
-    """The devices that are in the sum, and the missing ones, once vectors have been summed up.
+    """The devices that are included in the sum, and those that are missing.
 
     Attributes:
-        session: Id of the session.
-        noise: The advertised noise key of each device, by index; empty: it never took part.
-        included: Indices of devices in the sum, ascending.
-        missing: Indices of devices that sent shares and are not in the sum, ascending.
+        session: The id of the session.
+        noise: The advertised noise key of each device, by index; empty: the device never took part.
+        included: The indices of the devices in the sum, ascending.
+        missing: The indices of the devices that sent shares but are not in the sum, ascending.
     """
 
     session: bytes
@@ -48,20 +49,20 @@ class Cohort(msgspec.Struct, frozen=True):
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """The keys of the own masks of the devices in the sum, and the noise keys of the missing ones, in order."""
+    """The keys of the own masks of the included devices, and the noise keys of the missing ones, in order."""
 
     own: Sequence[bytes]
     noise: Sequence[bytes]
 
 
 def recover(cohort: Cohort, replies: Mapping[int, Array], threshold: int) -> Secrets | None:
-    """Put the secrets together; None if the shares are corrupt, which more shares may mend.
+    """Recover the secrets from shares; None if shares are wrong, and more replies are needed.
 
     Args:
-        cohort: The devices that are in the sum, and those that are missing.
-        replies: By index of the device that sent them, shares of the included and then of the missing devices:
-            (devices, limbs) of uint32.
-        threshold: How many replies are needed; there are at least as many.
+        cohort: The included and the missing devices.
+        replies: By index of the sender, its shares for the included and then for the missing devices: (devices, limbs)
+            of uint32.
+        threshold: How many replies are needed; ``replies`` has at least as many.
     """
     for subset in itertools.islice(_subsets(sorted(replies), threshold), _MOST_SUBSETS):
         if (secrets := _recovered(cohort, replies, subset)) is not None:
@@ -77,10 +78,10 @@ def unmask(
     *,
     stopped: Callable[[], bool],
 ) -> dict[str, Array]:
-    """Take all masks off the sums.
+    """Remove all masks from the sums.
 
     Returns:
-        By name, (length,) of uint64 below the modulus.
+        The unmasked sums by name, each (length,) of uint64 below the modulus.
     """
     import numpy as np
 
@@ -96,30 +97,29 @@ def unmask(
             )
             for keys in (plus, minus)
         )
-        # all three are below the modulus, which is at most 2^62, so there is no overflow before the remainder
+        # all three terms are below 2^62, so their sum does not overflow before the remainder is taken
         unmasked[name] = (sums[name] + added + (np.uint64(modulus) - taken)) % np.uint64(modulus)
     return unmasked
 
 
 def _left_masks(cohort: Cohort, secrets: Secrets, stopped: Callable[[], bool]) -> tuple[list[bytes], list[bytes]]:
-    """Keys of the masks that must be added to the sum, and keys of the masks that must be subtracted."""
+    """The keys of the masks that must be added to the sum, and those of the masks that must be subtracted."""
     plus, minus = list[bytes](), list(secrets.own)
     for dead, secret in zip(cohort.missing, secrets.noise, strict=True):
         if stopped():
             break
         pair = KeyPair(secret)
         for index in cohort.included:
-            # A device has added the masks that it shares with devices before it, and subtracted the others.
+            # A device adds the masks that it shares with devices before it, and subtracts those with devices after it.
             (plus if dead > index else minus).append(pair.agree(cohort.noise[index]))
     return plus, minus
 
 
 def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
-    """Subsets of replies to try.
+    """The subsets of replies to try, in order.
 
-    The first replies by index are tried first (F-127); then neighbours of them without each device; then all others.
-
-    Then neighbours, some without each device; then all others.
+    First the replies with the lowest indices (F-127), then each other run of consecutive replies, so that every device
+    is left out of some subset; then all combinations.
     """
     if len(replied) == threshold:
         return iter((replied,))
@@ -129,7 +129,7 @@ def _subsets(replied: Sequence[int], threshold: int) -> Iterator[Sequence[int]]:
 
 
 def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> Secrets | None:
-    """The secrets from one subset of replies, if they are consistent."""
+    """Recover the secrets from one subset of replies; None if they are not consistent."""
     import numpy as np
 
     limbs = combine(weights(subset), np.stack([replies[index] for index in subset]))
@@ -144,9 +144,9 @@ def _recovered(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[in
 
 
 def _all_agree(cohort: Cohort, replies: Mapping[int, Array], subset: Sequence[int]) -> bool:
-    """Whether the remaining replies are consistent.
+    """Whether the other replies are consistent with those of the subset.
 
-    A device whose noise shares are wrong is known to lie, so its reply is ignored.
+    A reply with wrong shares of noise keys is ignored, since its sender is known to be malicious.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""`FederatedService`: attaches federated rounds to gRPC, and the downloads of devices to HTTP."""
+"""`FederatedService`: attaches federated rounds to gRPC, and the downloads for devices to HTTP."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FederatedService(Service):
         """Whether a file of rounds is given.
 
         Raises:
-            ConfigError: Other machines could reach it without TLS (F-142).
+            ConfigError: Other machines could reach the service without TLS (F-142).
         """
         known = config.of(FederatedServiceSettings)
         if not is_chosen or not known.federated:
@@ -74,7 +74,7 @@ class FederatedService(Service):
     def add_functions(
         cls, config: Config, found: tuple[Prepared, ...]
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
-        """Add the functions that aggregate the rounds of the file."""
+        """Add the aggregation functions that the file names."""
         path = config.of(FederatedServiceSettings).federated
         if not path:
             return found, {}
@@ -83,15 +83,15 @@ class FederatedService(Service):
         return with_aggregators(path, found, config), {}
 
     def grpc_methods(self) -> Sequence[Method]:
-        """The method that begins sessions of devices.
+        """The gRPC method for conversations with devices.
 
         Raises:
-            StartupError: The configuration file, or a function or file that it names, cannot be served (F-137).
+            StartupError: The file of rounds, or a function or file that it names, cannot be used (F-137).
         """
         return (self._made().method,)
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of the paths of plans and checkpoints."""
+        """The handler of the paths of plans and checkpoints; None for other paths."""
         from invoker.protocols.federated.service.resources import PREFIX
 
         return self._made().resources if path.startswith(PREFIX) else None
@@ -101,17 +101,17 @@ class FederatedService(Service):
         return self._rounds.numbers() if self._rounds is not None else None
 
     def families(self, numbers: Numbers) -> Iterator[Any]:
-        """Rounds, devices and their durations by task."""
+        """The metrics of rounds and devices, by task."""
         from invoker.protocols.federated.metrics import round_families
 
         return round_families(numbers)
 
     async def start(self) -> None:
-        """Begin to lead the populations, or to follow their leaders."""
+        """Start to lead the populations, or to follow their leaders."""
         await self._made().start()
 
     async def stop(self, grace_s: float) -> None:
-        """Leave the rounds to other processes."""
+        """End the rounds, and let other processes lead."""
         if self._rounds is not None:
             await self._rounds.stop(grace_s)
 

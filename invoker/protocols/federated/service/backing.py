@@ -1,6 +1,6 @@
-"""`RoundBacking`.
+"""`RoundBacking`: does the I/O of a coordinator.
 
-It does what the coordinator cannot do itself: run aggregations, commit rounds, compute in threads, set timers.
+It runs aggregations, commits rounds, computes in threads, and sets timers.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ from invoker.protocols.federated.service.resources import Resources, hash_of
 log = logging.getLogger(__name__)
 
 _LARGE_BYTES: Final = 16 * 1024 * 1024
-"""A larger blob is hashed in a thread; this much takes 10 to 40 ms."""
+"""A larger blob is hashed in a thread; a blob of this size takes 10 to 40 ms."""
 
 _COMMIT_S: Final = 30.0
-"""How long the store may take over a commit. Beyond it nobody knows what it has, so the population begins anew."""
+"""How many seconds the store may take for a commit. After that it is unknown what was stored, so the population is
+opened again."""
 
 _ROUND_BYTES: Final = 2**40
-"""The most bytes that the function has not read; the session feeds far less ahead."""
+"""How many fed bytes the function may leave unread; the session feeds far fewer ahead."""
 
 
 class RoundBacking:
-    """The service from the coordinator's view.
+    """Implements `Backing` for a coordinator.
 
     Args:
-        driver: Runs rounds.
+        driver: Runs the invocations of rounds.
         resources: Makes bytes available to devices.
-        wake: Called with the time at which the coordinator should be called.
-        is_behind: Called with a population whose state has to be read from the store again: another process has
-            committed a round, so that a commit was refused, or the store has not answered.
+        wake: Called with the time at which `tick` of the coordinator is due.
+        is_behind: Called with a population whose state has to be read from the store again, because a commit was
+            refused (another process has committed a round), or the store has not answered.
     """
 
     def __init__(
@@ -68,30 +69,31 @@ class RoundBacking:
         self._loop = asyncio.get_running_loop()
 
     def remember(self, population: str, tasks: Mapping[str, Saved]) -> None:
-        """Remember the stored state of a population's tasks, on which the next commits build."""
+        """Record the stored state of a population's tasks, from which the next commits start."""
         for task, one in tasks.items():
             self._saved[population, task] = one
 
     def close(self) -> None:
-        """Stop the threads that compute; waiting jobs are dropped."""
+        """Stop the threads; waiting jobs are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._asker.leave()
 
     def new_id(self) -> str:
-        """A random name for a round or an eligibility task."""
+        """Make a random id for a round or an eligibility task."""
         return secrets.token_urlsafe(18)
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
-        """Run a conversation without a peer; returns a function that gives it a message, in a later turn."""
+        """Run the conversation of a round; returns a function that passes it a message in a later turn."""
         reactor = RoundReactor(session, _Silent(), self._driver, _ignore, hard_bytes=_ROUND_BYTES, window=AHEAD,
                                fetch=_no_fetch)  # fmt: skip
         return lambda word: self._call(reactor.arrived, word)
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
-        """Store a checkpoint, if the store still has the one that the round started from (F-083)."""
+        """Store a checkpoint, if the store still has the one from which the round started (F-083)."""
         before = self._saved[commit.population, commit.task]
         if before.round != commit.number - 1:
-            self._call(self._is_behind, commit.population)  # the commit was stored after its round was given up
+            # the commit was stored only after the round had been abandoned
+            self._call(self._is_behind, commit.population)
             self._call(done, False)
             return
         late = self._loop.call_later(_COMMIT_S, self._late, commit)
@@ -129,11 +131,11 @@ class RoundBacking:
         self._call(done, isinstance(answer, Item))
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run ``job`` in a thread, then call ``then`` with its result or exception (F-131)."""
+        """Run ``job`` in a thread, then call ``then`` with its result or its exception (F-131)."""
         self._loop.run_in_executor(self._threads, _caught, job).add_done_callback(partial(_give, then))
 
     async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:
-        """Compress or inflate a large message in a thread, once for all conversations that want the same now."""
+        """Compress or inflate a large message in a thread; simultaneous calls with the same key share one run."""
         packing = self._packing.get(key)
         if packing is None:
             packing = self._packing[key] = self._loop.run_in_executor(self._threads, job)
@@ -145,52 +147,52 @@ class RoundBacking:
 
 
 class RoundReactor(SessionReactor):
-    """Runs a round. A drain neither ends nor refuses it, since devices have already reported to it (F-143)."""
+    """Runs a round; a drain does not end or refuse it, since devices have already reported (F-143)."""
 
     def _admit(self, step: Open) -> Invocation:
         return self.driver.engine.open(step, limits=self._limits, is_early=True)
 
     def _drained(self) -> None:
-        """Do nothing; the coordinator is notified of the drain, and ends its rounds."""
+        """Do nothing: the coordinator handles the drain, and ends its rounds."""
 
     def _tell_end(self, error: InvocationError | None) -> None:
-        """Do nothing: a round is no session of a peer, and the coordinator counts it."""
+        """Do nothing: the coordinator counts rounds, which are not sessions of peers."""
         self.driver.sessions.running -= 1
         if error is not None:
             log.info("the invocation of a round was cut", extra={"detail": str(error)})
 
 
 class _Silent:
-    """The wire of an aggregation, which has no peer: all frames are dropped."""
+    """The wire of a conversation without a peer."""
 
     is_gone = False
     headers: tuple[tuple[str, str], ...] = ()
 
     def accepted(self) -> None:
-        """Do nothing, since there are no headers."""
+        """Do nothing: there are no headers."""
 
     def ask(self) -> None:
-        """Do nothing: the messages of a round are never held back."""
+        """Do nothing: reading is never paused."""
 
     def write(self, frame: Any) -> bool:
         raise AssertionError(f"a round sends nothing, but it has sent {frame!r}")
 
     async def room(self) -> None:
-        """Return at once, since there is always room."""
+        """Return at once: there is always room."""
 
 
 def _ignore(_: Close) -> None:
-    """Do nothing: the session has notified the round."""
+    """Do nothing: the session has already notified the round."""
 
 
-async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - of reactors
+async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - the interface of reactors
     raise StatusError(Status.UNIMPLEMENTED, "a round cannot fetch references")
 
 
 def _caught(job: Callable[[], Any]) -> Any:
     try:
         return job()
-    except Exception as error:  # noqa: BLE001 - the coordinator decides what becomes of it
+    except Exception as error:  # noqa: BLE001 - the exception is passed to the coordinator
         return error
 
 
@@ -201,4 +203,4 @@ def _give(then: Callable[[Any], None], future: asyncio.Future[Any]) -> None:
             then(found)
         finally:
             if isinstance(found, Exception):
-                let_go(found)  # the error's frames refer to a report, and form a cycle with the error
+                let_go(found)  # the traceback refers to a report, and would form a cycle with the error

@@ -1,4 +1,4 @@
-"""`RoundCounts`: the counts of a coordinator, as the numbers of the process that `/metrics` shows (F-141)."""
+"""`RoundCounts`: converts the counts of a coordinator into numbers of the process for `/metrics` (F-141)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 
 
 class RoundCounts:
-    """Counts of one coordinator.
+    """The counts of one coordinator.
 
     Args:
-        coordinator: Has counts of its own, and reports each round that has ended.
+        coordinator: The coordinator, with its tally.
         tasks: All tasks, each with its population, in the order of the file.
     """
 
@@ -54,12 +54,12 @@ class RoundCounts:
         return Numbers(counters, gauges)
 
     def _ended(self, record: RoundRecord) -> None:
-        """Count a round, and log its outcome; no line identifies a device."""
+        """Count a round, and log its outcome; the line identifies no device."""
         task = self._task(record.population, record.task)
         bound = bisect_left(BOUNDS, record.seconds)
         self._rounds[(*task, record.outcome)] += 1
         self._durations[(*task, f"{BOUNDS[bound]:g}" if bound < len(BOUNDS) else "+Inf")] += 1
-        self._durations[(*task, "sum")] += record.seconds  # type: ignore[assignment]  # seconds are no whole numbers
+        self._durations[(*task, "sum")] += record.seconds  # type: ignore[assignment]  # seconds are floats
         is_committed = record.outcome == "committed"
         log.log(
             logging.INFO if is_committed else logging.WARNING,
@@ -75,7 +75,7 @@ class RoundCounts:
         return (population, task) if (population, task) in self._named else (OTHER, OTHER)
 
     def _folded(self, rows: Counter[Any], names: int = 2) -> dict[tuple[str, ...], float]:
-        """Rows whose first labels are a population and a task. Rows with unknown names are added up into one."""
+        """Rows whose first labels are a population and a task; rows with unknown names are added up."""
         populations = {population for population, _ in self._named}
         made: dict[tuple[str, ...], float] = {}
         for (population, *rest), number in rows.items():

@@ -1,4 +1,4 @@
-"""`DeviceReactor`: the conversation of one device on the loop, here or, as a relay, at the leader of its population."""
+"""`DeviceReactor`: runs the conversation of one device, here or, by a relay, at the leader of its population."""
 
 from __future__ import annotations
 
@@ -22,36 +22,37 @@ from invoker.protocols.federated.service.round_leadership import Leader, RoundLe
 from invoker.protocols.federated.session import OUTSIDE_BYTES, DeviceSession
 
 _UNDECIDED_S: Final = 15.0
-"""How long a device waits for its population to have a leader again; the lease of one that hangs is shorter."""
+"""How many seconds a device waits for a new leader of its population; the lease of a leader that hangs is shorter."""
 
 
 class Place(Protocol):
-    """The methods of its process's rounds that a conversation needs."""
+    """The methods of `Rounds` that a conversation needs."""
 
     path: str
 
     def leadership(self, population: str) -> RoundLeadership | None:
-        """The leadership of a population; None: there is no such population, so the coordinator refuses it."""
+        """The leadership of a population; None: there is no such population, and the coordinator refuses the device."""
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
         """The gRPC channel to the process that leads a population."""
 
 
 class DeviceReactor(Reactor):
-    """One conversation.
+    """Runs one conversation.
 
-    The conversation begins here, so that its limits hold from the first moment. The first checkin names a population.
-    If another process leads that population, this conversation ends here, and a relay carries it to that process.
+    The conversation begins in this process, so that its limits apply from the start. The first checkin names a
+    population. If another process leads that population, the session is dropped, and a relay carries the conversation
+    to that process.
 
     Args:
         session: Translates the frames.
-        wire: Sends a frame to the device.
-        driver: Knows the loop.
+        wire: The connection to the device.
+        driver: The driver of this process.
         on_close: Called once with the end.
-        place: Knows which process leads.
+        place: The rounds of this process, which know the leaders.
         metadata: The metadata of the call.
         deadline: The deadline of the call, on the clock of ``time.monotonic``; None: it has none.
-        is_relayed: Whether another process relays the conversation, because it regards this process as the leader.
+        is_relayed: Whether another process relays the conversation to this one as the leader.
     """
 
     def __init__(
@@ -78,15 +79,15 @@ class DeviceReactor(Reactor):
         for step in session.begin():
             self._perform(step)
 
-    # The listener of the call.
+    # The interface of listeners.
 
     @property
     def settles(self) -> bool:
-        """Always true: a broken end, taken for a half-close, would keep a device in its round (F-013)."""
+        """Always true: a lost connection must not look like a half-close, which keeps a device in its round (F-013)."""
         return True
 
     def arrived(self, frame: Any | None) -> bool:
-        """Apply one frame, or give it to the relay."""
+        """Translate one frame, or pass it to the relay."""
         if self._relay is not None:
             return self._relay.arrived(frame)
         if self._has_landed or self._is_closed or frame is None:
@@ -98,7 +99,7 @@ class DeviceReactor(Reactor):
         return self._land(frame, leadership)
 
     def gone(self) -> None:
-        """Release what the device holds, since its connection is lost."""
+        """End the conversation, since the connection is lost."""
         if self._landing is not None:
             self._landing.cancel()
         if self._relay is not None:
@@ -107,14 +108,14 @@ class DeviceReactor(Reactor):
             super().gone()
 
     def fail(self, error: InvocationError) -> None:
-        """End the conversation, wherever it continues."""
+        """End the conversation, in this process or at the leader."""
         if self._relay is not None:
             self._relay.fail(error)
         else:
             super().fail(error)
 
     def _close(self, close: Close) -> None:
-        """End the conversation here, for whatever reason (F-012, F-013)."""
+        """End the conversation in this process (F-012, F-013)."""
         if not self._is_closed:
             self._device.coordinator.leave(self._device)
             self._device.release()
@@ -122,12 +123,12 @@ class DeviceReactor(Reactor):
                 self._rest.cancel()
         super()._close(close)
 
-    # The following limits how fast a device may send.
+    # How fast a device may send.
 
     def _apply(self, frame: Any | None) -> bool:
-        """Apply a frame.
+        """Translate a frame.
 
-        Reading pauses while the device does not read, since each chunk that it sends causes an ack.
+        Reading pauses while the device does not read, since each of its chunks causes an ack.
         """
         self._has_room = True
         is_wanted = super().arrived(frame)
@@ -143,10 +144,10 @@ class DeviceReactor(Reactor):
         if not self._is_closed:
             self.wire.ask()
 
-    # Where the conversation continues.
+    # Relaying to the leader.
 
     def _land(self, frame: bytes, leadership: RoundLeadership) -> bool:
-        # F-143: if this process led until now, the device is rejected at once
+        # F-143: if this process was the leader, the device is rejected at once
         if leadership.is_here or leadership.has_led:
             self._has_landed = True
             return self._apply(frame)
@@ -159,7 +160,7 @@ class DeviceReactor(Reactor):
         return False
 
     async def _wait(self, frame: bytes, leadership: RoundLeadership) -> None:
-        """Hold the first frame until some process leads."""
+        """Hold the first frame until there is a leader."""
         is_decided = await leadership.decided(_UNDECIDED_S)
         self._landing = None
         if self._is_closed:
@@ -185,11 +186,11 @@ def _homeless() -> InvocationError:
 
 
 def _ignore(_: Close) -> None:
-    """Do nothing: the relay notifies the device of the end."""
+    """Do nothing: the relay reports the end to the device."""
 
 
 def _population(frame: bytes) -> str | None:
-    """The population that a checkin names; None: it is no checkin, or not a valid one."""
+    """The population that a checkin names; None: the frame is not a valid checkin."""
     if len(frame) > OUTSIDE_BYTES:
         return None
     try:

@@ -1,4 +1,4 @@
-"""`MailBox`: where the coordinator leaves notices for one session, which awaits them on the loop."""
+"""`MailBox`: a queue of the coordinator's notices for one session, which awaits them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from invoker.protocols.federated.messages import Notice
 class MailBox:
     """The notices of one session, in order; see `invoker.protocols.federated.messages.Mailbox`.
 
-    There is no limit on their number: the coordinator gives a session a few notices in its whole life.
+    Their number needs no limit: a session gets only a few notices.
     """
 
     __slots__ = ("_notices", "_waiter")
@@ -21,7 +21,7 @@ class MailBox:
         self._waiter: asyncio.Future[Sequence[Notice]] | None = None
 
     def put(self, notice: Notice) -> None:
-        """Add a notice; the session gets it in a later turn of the loop."""
+        """Add a notice, which the session gets in a later turn of the event loop."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result((notice,))
@@ -31,7 +31,7 @@ class MailBox:
             self._notices.append(notice)
 
     def next(self) -> asyncio.Future[Sequence[Notice]]:
-        """Wait for notices, and take all of them; a future costs a tenth of a waiting task."""
+        """Wait for notices, and remove all of them; returns a future, which costs a tenth of a waiting task."""
         waiter: asyncio.Future[Sequence[Notice]] = asyncio.get_running_loop().create_future()
         if self._notices is None:
             self._waiter = waiter

@@ -1,10 +1,9 @@
-"""`Relay`: a conversation that came to another process than the leader, carried there and back frame by frame.
+"""`Relay`: carries the frames of a conversation between a device and the leader, which is another process.
 
-The leader takes it at a socket of its own (`protocols.federated.service.relay_listener`), as if the device had come
-there. Frames of the device and the leader are passed on unchanged, and no further frame is read from one side while the
-other does not take its frames. When the leader is lost, the device gets UNAVAILABLE. The leader may end while a frame
-is on its way to it: the device still gets the frames that the leader has sent before, and the leader's status (see
-`Ending`).
+The leader accepts it at a socket of its own (`protocols.federated.service.relay_listener`), like a device. Frames are
+passed on unchanged. While one side does not take frames, no more are read from the other. If the leader is lost, the
+device gets UNAVAILABLE. If the leader ends the call while a frame is sent to it, the device still gets the frames that
+the leader sent before, and the leader's status (see `Ending`).
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from invoker.transports.grpc.methods import OnClose
 log = logging.getLogger(__name__)
 
 PASS: Final = "x-invoker-relay"  # noqa: S105 - the name of the metadata
-"""Metadata that prove to a leader that another process of the same service calls."""
+"""The key of the metadata with the token that other processes of the same service have."""
 
 RELAYED_PEER: Final = "x-invoker-relayed-peer"
-"""Metadata that give the leader the address of the device."""
+"""The key of the metadata with the address of the device."""
 
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),
@@ -48,35 +47,35 @@ _DROPPED: Final = (PEER, IDENTITY, PASS, RELAYED_PEER, "user-agent", "te", "cont
 
 
 class Links:
-    """Channels to leaders; there is at most one for each leader."""
+    """Keeps channels to leaders, at most one for each leader."""
 
     def __init__(self) -> None:
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
-        """The gRPC channel to a leader; it is opened once and shared."""
+        """The gRPC channel to a leader; it is opened once."""
         found = self._channels.get(leader.address)
         if found is None:
             found = self._channels[leader.address] = grpc.aio.insecure_channel(f"unix:{leader.address}", _OPTIONS)
         return found
 
     async def close(self) -> None:
-        """Close all connections, which ends the conversations on them."""
+        """Close all channels, which ends the conversations on them."""
         channels, self._channels = self._channels, {}
         for one in channels.values():
             await one.close()
 
 
 class Relay:
-    """Carries the frames of one device to the leader, and those of the leader to the device.
+    """Carries the frames of one conversation in both directions.
 
     Args:
         path: The path of the method.
         channel: The channel to the leader.
-        leader: The process that leads.
+        leader: The leader.
         metadata: The metadata of the device's call.
         wire: Sends a frame to the device.
-        driver: Waits for the relay when the process ends.
+        driver: Waits for the relay at the end of the process.
         on_close: Called once with the end.
         deadline_s: Seconds until the deadline of the device's call; None: there is none.
     """
@@ -115,7 +114,7 @@ class Relay:
     # The listener of the call.
 
     def arrived(self, frame: bytes | None) -> bool:
-        """Carry a frame, or the half-close; reading pauses until the leader has taken it."""
+        """Carry a frame, or a half-close, to the leader; reading pauses until the leader has taken it."""
         if self._is_closed:
             return True
         self._frames.append(frame)
@@ -124,14 +123,14 @@ class Relay:
         return False
 
     def gone(self) -> None:
-        """Cancel the call to the leader, too, because the device is gone."""
+        """Cancel the call to the leader, because the device has left."""
         self._end(None)
 
     def fail(self, error: InvocationError) -> None:
         """End the conversation with an error, since this process ends."""
         self._end(Close(error))
 
-    # These methods work in both directions.
+    # Both directions.
 
     async def _carry_up(self) -> None:
         try:
@@ -143,7 +142,7 @@ class Relay:
                     with self._ending.writing():
                         await self._call.write(frame)
         except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
-            return  # the call is over; the other task reports how
+            return  # the call has ended; the other task reports how
         finally:
             self._up = None
         if not self._is_closed:
@@ -151,18 +150,18 @@ class Relay:
 
     async def _carry_down(self) -> None:
         said: Any = aiter(self._call)  # `read()` is not used, since it fails after a write that comes too late
-        with suppress(grpc.aio.AioRpcError):  # an error's status is sent below, like that of a normal end
+        with suppress(grpc.aio.AioRpcError):  # the status of an error is sent below, like that of a normal end
             async with aclosing(said):
                 async for frame in said:
                     if not self._wire.write(frame):
                         await self._wire.room()
         status, detail = await self._ending.status()
-        if status is Status.UNAVAILABLE:  # grpcio's own text names the socket
+        if status is Status.UNAVAILABLE:  # replaced, since grpcio's text names the socket
             detail = "the process that runs the rounds of this population is gone; try again"
         self._end(Close(None if status is Status.OK else StatusError(status, detail)))
 
     def _end(self, close: Close | None) -> None:
-        """End both calls; without ``close`` the device is gone, so no status is sent."""
+        """End both calls; None: the device has left, so no status is sent."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,7 +1,7 @@
-"""`RelayListener`: the socket at which a leader takes conversations from the other processes of the same service.
+"""`RelayListener`: the socket at which a leader accepts conversations from other processes of the same service.
 
-It is a Unix socket in a folder that only this user can enter. A caller must send the token that the leader has put into
-the store.
+It is a Unix socket in a folder that only this user can enter. A caller must send the token that the leader wrote to the
+store.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _PREFIX: Final = "invoker-rounds-"
 _SOCKET: Final = "door"
 
 _YOUNG_S: Final = 60.0
-"""Seconds: a younger socket may be bound, and listen in a moment."""
+"""A socket that is younger, in seconds, may just have been bound and not listen yet."""
 
 
 class RelayListener:
-    """Listens for relayed conversations.
+    """Accepts relayed conversations.
 
     Args:
-        method: The method of the gRPC transport; it is also served here.
+        method: The gRPC method for conversations with devices.
         driver: Runs the conversations.
         settings: The settings of the gRPC transport.
 
     Attributes:
-        address: Path of the socket, once started.
+        address: The path of the socket, after `start`.
         token: The token that relays must send.
     """
 
@@ -57,7 +57,7 @@ class RelayListener:
         self._transport = AioTransport(driver, methods=(own,), settings=settings)
 
     async def start(self) -> None:
-        """Begin to listen, and remove the sockets of killed processes."""
+        """Start to listen, and remove the sockets of killed processes."""
         _clear_away_old(self._folder.parent)
         self._transport.bind(f"unix:{self.address}")
         await self._transport.start()
@@ -81,9 +81,9 @@ class RelayListener:
 
 
 def _clear_away_old(folder: Path) -> None:
-    """Remove the sockets of this user on which no process listens any more.
+    """Remove sockets of this user at which no process listens.
 
-    A killed process leaves its socket behind.
+    A process that is killed does not remove its socket.
     """
     for path in folder.glob(f"{_PREFIX}*/{_SOCKET}"):
         with suppress(OSError):
@@ -104,8 +104,8 @@ class _Refused:
     settles = False
 
     def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the listener's interface
-        """Ignore frames that come after the call was refused."""
+        """Ignore frames, since the call was refused."""
         return True
 
     def gone(self) -> None:
-        """Do nothing, since the end is already reported."""
+        """Do nothing, since the end was already reported."""

@@ -1,8 +1,8 @@
-"""`Resources`: plans and checkpoints as devices download them from the HTTP transport (F-065 to F-067).
+"""`Resources`: serves plans and checkpoints over HTTP for devices to download (F-065 to F-067).
 
-A path holds a keyed hash of the content. It cannot be guessed without the key, and each process that has the key and
-the content answers at this path; so a download need not come to the process that runs the round. Content is forgotten
-once nothing refers to its `Blob` any more, which is when the rounds are over that offer it.
+A path contains a keyed hash of the content, so it cannot be guessed. Every process that has the key and the content
+answers at this path, so a download need not reach the process that runs the round. Content is dropped when no object
+refers to its `Blob` any more, that is, after the rounds that offer it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ _TEXT: Final = ("Content-Type", "text/plain")
 
 
 class Resources:
-    """The contents that can be downloaded; also the HTTP handler of their paths.
+    """The contents that can be downloaded, and the HTTP handler for their paths.
 
     Args:
-        base_url: Gives the base URL by which devices reach the HTTP transport; empty while nothing can be downloaded.
-        miss: Looks for content of other processes before a request for an unknown path is refused, and publishes what
-            it finds.
+        base_url: Returns the base URL by which devices reach the HTTP transport; empty: nothing can be downloaded.
+        miss: Called before a request for an unknown path is refused; it publishes content of other processes.
     """
 
     def __init__(self, base_url: Callable[[], str], miss: Callable[[], Awaitable[None]]) -> None:
@@ -53,15 +52,15 @@ class Resources:
         return len(self._contents)
 
     def unlock(self, key: bytes) -> None:
-        """Take the key of the paths, which all processes of a service share; no content is published before."""
+        """Set the key for paths, which all processes of a service share; nothing can be published before."""
         self._key = key
 
     def expect(self, data: bytes, digest: str) -> None:
-        """Take the hash of the bytes that `publish` gets next; it was computed in a thread, since that takes long."""
+        """Record the hash of the bytes for the next `publish`; it was computed in a thread, since that takes long."""
         self._hashed = (data, digest)
 
     def publish(self, data: bytes) -> Blob:
-        """Let devices download these bytes while the blob is referred to."""
+        """Let devices download these bytes while an object refers to the blob."""
         base_url = self._base_url()
         if not base_url or not data:
             return Blob(data)
@@ -86,9 +85,9 @@ class Resources:
             del self._contents[name]
 
     async def _look(self) -> None:
-        """Look for content of other processes.
+        """Call ``miss`` to find content of other processes.
 
-        One look serves all requests before it, since it may read large models.
+        Requests that come meanwhile share one call, since it may read large models.
         """
         self._asked += 1
         own = self._asked
@@ -99,7 +98,7 @@ class Resources:
                 self._looked = asked
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Answer one request of the HTTP transport."""
+        """Answer one HTTP request."""
         head = exchange.head
         if head.method not in ("GET", "HEAD"):
             return Response(405, (_TEXT, ("Allow", "GET, HEAD")), b"use GET to read this\n")
@@ -117,12 +116,12 @@ class Resources:
 
 
 def hash_of(data: bytes) -> str:
-    """The id of content for caches (F-067)."""
+    """The id by which clients cache content (F-067)."""
     return hashlib.sha256(data).hexdigest()
 
 
 class _Content:
-    """Bytes, and how many blobs refer to them."""
+    """The bytes of a content, and how many blobs refer to it."""
 
     __slots__ = ("_zipped", "blobs", "data")
 
@@ -132,7 +131,7 @@ class _Content:
         self._zipped: asyncio.Future[bytes] | None = None
 
     async def zipped(self) -> bytes:
-        """The bytes compressed by gzip; a thread compresses them when the first device asks."""
+        """The bytes, compressed by gzip in a thread on the first request."""
         if self._zipped is None:
             loop = asyncio.get_running_loop()
             self._zipped = loop.run_in_executor(None, gzip.compress, self.data, 6)

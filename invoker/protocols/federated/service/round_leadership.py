@@ -1,13 +1,13 @@
-"""`RoundLeadership`: which of several processes runs the rounds of a population.
+"""`RoundLeadership`: decides which of several processes runs the rounds of a population.
 
-Theory. The leader of a population is the process that has made the space ``federated-leader:POPULATION`` of the store,
-and holds it. The text of the space is the address at which the leader takes conversations from the others (see
-`relay`). The space ends when the leader leaves; all others are notified, and each tries to make it again. A leader that
-was killed cannot leave: its socket has no listener any more, which the others notice at their next look, so they drop
-the space. One that hangs holds the space no longer than its lease; then the space expires, as any other.
+Theory. The leader of a population is the process that made the space ``federated-leader:POPULATION`` in the store and
+holds it. The text of the space is the address at which the leader accepts conversations from other processes (see
+`relay`). The space ends when the leader leaves; all other processes are notified, and each tries to make the space
+again. If a leader is killed, its socket has no listener, which other processes notice at their next check; they then
+drop the space. A leader that hangs holds the space until its lease ends; then the space expires.
 
-The store decides, so at most one leader can commit: a process which believes that it still leads, though
-it slept through its lease, learns from the store that it has lost the space, and a commit of its round is refused.
+The store ensures that at most one leader can commit. If a process still believes that it leads after its lease has
+ended, the store reports that the space is lost, and refuses a commit of its round.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from invoker.execution.driver import Driver
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.5
-"""Seconds between two checks whether the leader is alive."""
+"""The interval in seconds at which a follower checks whether the leader is alive."""
 
 _TTL_S: Final = 3.0
-"""Time to live of the space: it stays for so long when nobody holds it, as after the lease of its leader."""
+"""The time to live of the space: how many seconds it exists after the leader stops holding it, or its lease ends."""
 
 
 class Leader(msgspec.Struct, frozen=True):
-    """The address at which a leader takes conversations from other processes.
+    """A leader, with the address at which it accepts conversations from other processes.
 
     Attributes:
-        address: Path of a Unix socket; empty: it takes none.
-        token: The token that they must send.
-        host: Name of the machine, to which the path belongs.
-        nonce: Distinguishes this attempt to lead from all others.
+        address: The path of a Unix socket; empty: the leader accepts no such conversations.
+        token: The token that other processes must send.
+        host: The name of the machine on which the path exists.
+        nonce: A random text that distinguishes this attempt to lead from all others.
     """
 
     address: str
@@ -53,28 +53,28 @@ class Leader(msgspec.Struct, frozen=True):
 
 
 class Takes(Protocol):
-    """Is notified when this process begins to lead a population, and when it ceases to."""
+    """An object that is notified when this process begins or ceases to lead a population."""
 
     async def lead(self, population: str) -> None:
-        """Called when this process leads: begin to run the rounds of a population."""
+        """Begin to run the rounds of a population, since this process leads now."""
 
     def lose(self, population: str) -> None:
-        """End the population's conversations, because another process may run its rounds now."""
+        """End the population's conversations, since another process may lead now."""
 
 
 class RoundLeadership:
-    """The part of this process in leading one population.
+    """The part of this process in the leadership of one population.
 
     Args:
-        population: Its name.
-        driver: Has the store.
-        takes: Notified when this process begins to lead, and when it ceases to.
+        population: The name of the population.
+        driver: The driver, which has the store.
+        takes: Notified when this process begins or ceases to lead.
 
     Attributes:
-        is_here: Whether this process leads, and has begun to run the rounds.
-        leader: Another process that leads; None: this process leads, or the leader is not known.
-        has_left: Whether this process has stopped leading and looking for the leader; ``leader`` stays as it was.
-        has_led: Whether it led when it left.
+        is_here: Whether this process leads, and runs the rounds.
+        leader: The leader, if it is another process and known; otherwise None.
+        has_left: Whether this process has stopped to lead and to follow; ``leader`` is not updated any more.
+        has_led: Whether this process was the leader when it stopped.
     """
 
     def __init__(self, population: str, driver: Driver, takes: Takes) -> None:
@@ -92,17 +92,18 @@ class RoundLeadership:
         self._has_space = False
 
     def start(self, address: str, token: str) -> None:
-        """Begin to follow the leader of the population, or to lead it.
+        """Start to follow the leader of the population, or to lead it.
 
         Args:
-            address: The address at which this process would take conversations; empty: other processes cannot reach it.
-            token: The token that others must send then.
+            address: The address at which this process would accept conversations; empty: other processes cannot reach
+                it.
+            token: The token that other processes would have to send.
         """
         self._own = (address, token, self._own[2])
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"leader of {self._population}")
 
     async def decided(self, within_s: float) -> bool:
-        """Wait until the leader is known; False if it is not known after ``within_s`` seconds."""
+        """Wait until the leader is known; returns False after ``within_s`` seconds without one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._decided.wait()
@@ -124,7 +125,7 @@ class RoundLeadership:
         self._asker.leave()
 
     def give_up(self) -> None:
-        """Stop leading, because another process leads, and find out which one."""
+        """Stop leading, because another process leads, and follow that process."""
         self._ended.set()
 
     async def _run(self) -> None:
@@ -139,7 +140,7 @@ class RoundLeadership:
                 await asyncio.sleep(_LOOK_S)
 
     async def _once(self) -> None:
-        """Lead, or follow a leader, until that ends."""
+        """Lead, or follow a leader, until this ends."""
         me = Leader(*self._own, secrets.token_hex(8))
         self._asker.leave()
         self._asker = Asker(self._driver.store)
@@ -180,8 +181,8 @@ class RoundLeadership:
         self._takes.lose(self._population)
 
     async def _follow(self, leader: Leader) -> None:
-        """Follow a leader until it is gone."""
-        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # left by a failed attempt
+        """Follow a leader until it has left or died."""
+        is_own = leader.address == self._own[0] and leader.host == self._own[2]  # remains from a failed attempt
         if is_own or await self._is_dead(leader):
             await self._drop(leader)
             return
@@ -201,13 +202,13 @@ class RoundLeadership:
             self._decided.clear()
 
     async def _drop(self, leader: Leader) -> None:
-        """Drop the space of a dead leader, unless another process has done so and leads now."""
+        """Drop the space of a dead leader, unless another process did that and leads now."""
         space = await self._asker.ask(Look(self._space))
         if isinstance(space, Space) and space.about == msgspec.json.encode(leader):
             Asker(self._driver.store).later(Drop(self._space, is_forced=True))
 
     async def _is_dead(self, leader: Leader) -> bool:
-        """Whether a leader on this machine has no listener at its address any more."""
+        """Whether the leader is on this machine and has no listener at its address."""
         if not leader.address or leader.host != self._own[2]:
             return False
         try:
@@ -226,7 +227,7 @@ class RoundLeadership:
 
 
 def _clear_away(socket_path: Path) -> None:
-    """Remove the socket of a killed process, with its folder, since no other code does."""
+    """Remove the socket of a killed process, and its folder."""
     with suppress(OSError):
         socket_path.unlink()
         socket_path.parent.rmdir()

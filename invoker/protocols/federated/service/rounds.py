@@ -1,6 +1,6 @@
-"""`Rounds`.
+"""`Rounds`: the populations of one process.
 
-The populations of one process: a coordinator, the leadership of each, and their interface for devices and metrics.
+It consists of a coordinator, the leadership of each population, and the interface for devices and metrics.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from invoker.transports.grpc.settings import GrpcSettings
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.05
-"""Seconds between two checks of a draining process whether rounds have ended."""
+"""The interval in seconds at which a draining process checks whether rounds have ended."""
 
 _KEY_SPACE: Final = "federated-key"
 _KEY_TTL_S: Final = 10 * 365 * 24 * 3600.0
@@ -61,9 +61,9 @@ class Rounds:
         known: The settings of the service.
 
     Attributes:
-        method: The method of the gRPC transport.
+        method: The gRPC method for conversations with devices.
         path: The HTTP path of that method.
-        resources: The handler of the HTTP transport.
+        resources: The HTTP handler for downloads.
 
     Raises:
         StartupError: The file cannot be served.
@@ -92,15 +92,16 @@ class Rounds:
         self.method = LoopMethod(SERVICE, SESSION, lambda metadata: metadata, self._begin, knows_peer=True)
         self.path = self.method.path
         self._relay_listener: RelayListener | None = None
-        # a device may come before `start`; it waits for a leader, since NOT_FOUND would keep it away for hours
+        # needed before `start`: a device that comes early waits for a leader, since after NOT_FOUND it would not return
+        # for hours
         self._leaderships = {name: RoundLeadership(name, self._driver, self) for name in self._setups.populations}
         self._handing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to lead the populations, or to follow their leaders.
+        """Start to lead the populations, or to follow their leaders.
 
         Raises:
-            LoadError: The function of a new task gives no first checkpoint (F-137).
+            LoadError: The function of a new task does not make a first checkpoint (F-137).
         """
         address = token = ""
         if not isinstance(self._driver.store, MemoryStore):
@@ -122,7 +123,7 @@ class Rounds:
         self._drain()
         try:
             async with asyncio.timeout(grace_s):
-                while self.coordinator.is_busy:  # noqa: ASYNC110 - a commit that is under way, of which nobody else hears
+                while self.coordinator.is_busy:  # noqa: ASYNC110 - there is no event for the end of a commit
                     await asyncio.sleep(0.01)
         except TimeoutError:
             log.warning("a round was cut by the end of the process")
@@ -144,7 +145,7 @@ class Rounds:
         return self._counts.numbers()
 
     def _drain(self) -> None:
-        """Take no more devices; each population goes to another process as soon as its rounds here have ended."""
+        """Accept no more devices; give up the leadership of each population as soon as its rounds have ended."""
         self.coordinator.drain()
         if self._handing is None:
             self._handing = asyncio.get_running_loop().create_task(self._hand_over(), name="hand over rounds")
@@ -157,14 +158,14 @@ class Rounds:
                 await left.pop(name).stop()
             await asyncio.sleep(_LOOK_S)
 
-    # Conversations call these methods.
+    # Methods for conversations.
 
     def leadership(self, population: str) -> RoundLeadership | None:
         """The leadership of a population."""
         return self._leaderships.get(population)
 
     def channel(self, leader: Leader) -> grpc.aio.Channel:
-        """The channel to another process."""
+        """The channel to a leader in another process."""
         return self._links.channel(leader)
 
     def _begin(self, metadata: Headers, wire: Wire, driver: Driver, on_close: Any, **given: Any) -> DeviceReactor:
@@ -174,12 +175,12 @@ class Rounds:
     def _wake(self, at: float) -> None:
         self._ticker.wake(at)
 
-    # Leaderships call these methods.
+    # Methods for leaderships.
 
     async def lead(self, population: str) -> None:
-        """Open a population, at the last committed round of each of its tasks (F-083)."""
+        """Open a population, at the last committed round of each task (F-083)."""
         await self._unlock()
-        while self._around.http_address() == "":  # noqa: ASYNC110 - it opens in a moment, and then has a port
+        while self._around.http_address() == "":  # noqa: ASYNC110 - the HTTP port opens soon
             await asyncio.sleep(_LOOK_S / 10)
         states = {one.name: await self._state(population, one.name) for one in self._tasks(population)}
         self._backing.remember(population, states)
@@ -200,14 +201,14 @@ class Rounds:
             )
 
     def _is_behind(self, population: str) -> None:
-        """Handle a refused commit: another process has committed a round."""
+        """Handle a commit that was refused or not answered: give up the leadership."""
         self._leaderships[population].give_up()
 
     def _tasks(self, population: str) -> Any:
         return self._setups.populations[population].tasks
 
     async def _unlock(self) -> None:
-        """Take the key that the processes of one store share."""
+        """Get the key that all processes of one store share."""
         if not self._key:
             space = await self._asker.ask(Create(_KEY_SPACE, _KEY_TTL_S, secrets.token_bytes(32)))
             if not isinstance(space, Space):
@@ -216,7 +217,7 @@ class Rounds:
             self.resources.unlock(self._key)
 
     async def _make_missing(self) -> None:
-        """Make the first checkpoints that the store does not have. If one cannot be made, the start fails."""
+        """Make the first checkpoints that the store lacks; if one cannot be made, the start fails."""
         for population in self._setups.populations:
             for task in self._tasks(population):
                 item = await self._asker.ask(saved.lookup(population, task.name))
@@ -224,11 +225,11 @@ class Rounds:
                     self._setups.initial(population, task.name)
 
     async def _state(self, population: str, task: str) -> Saved:
-        """Get a task's state from the store, in a form that no earlier leader can change any more.
+        """Get a task's state from the store, and ensure that no earlier leader can change it.
 
-        The first time, the first checkpoint is written to the store. Later the stored checkpoint is written again,
-        which gives it a new version. A leader that has slept through its lease does not know this version, so its
-        commit is refused.
+        If there is no state, the first checkpoint is written. Otherwise the stored checkpoint is written again, which
+        gives it a new version. A former leader whose lease has ended does not know this version, so its commit is
+        refused.
         """
         await self._asker.ask(saved.create(population, task))
         item = await self._asker.ask(saved.lookup(population, task))
@@ -246,7 +247,7 @@ class Rounds:
     # Downloads.
 
     def _base_url(self) -> str:
-        """The base URL of the HTTP transport for devices; empty: there is none."""
+        """The base URL by which devices reach the HTTP transport; empty: there is none."""
         _, _, port = (self._around.http_address() or "").rpartition(":")
         if not port:
             return ""
@@ -254,7 +255,7 @@ class Rounds:
         return self._url or f"{scheme}://localhost:{port}"
 
     async def _find_missing(self) -> None:
-        """Publish the plans, and the checkpoints that the store has, of populations that another process leads."""
+        """Publish the plans and the stored checkpoints of populations that other processes lead."""
         await self._unlock()
         for population, one in self._leaderships.items():
             if one.is_here:

@@ -1,7 +1,7 @@
-"""`Setups`: looks up the functions, plans and first checkpoints that a file of rounds names (F-137).
+"""`Setups`: loads the functions, plans and first checkpoints that a file of rounds names (F-137).
 
-The file is read twice in the life of a process: once to know which functions to serve, and once to serve the rounds. A
-mistake stops the start either time, with the name of its task.
+The file is read twice at the start of a process: first for the functions to serve, then for the rounds. A mistake stops
+the start each time, with the name of the task.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_rounds(path: str) -> FederatedConfig:
 
 
 def with_aggregators(path: str, found: tuple[Prepared, ...], config: Config) -> tuple[Prepared, ...]:
-    """Add the functions that aggregate the rounds of a file to the functions that are served.
+    """Add the aggregation functions of a file of rounds to the functions that are served.
 
     Raises:
         StartupError: The file, or a function that it names, cannot be used; the text names the task.
@@ -69,8 +69,8 @@ class Setups:
 
     Args:
         path: The path of the file; files that it names are relative to its folder.
-        catalog: Has the aggregation functions.
-        is_public: Whether other machines can reach this process, so that each population needs an API key.
+        catalog: The catalogue with the aggregation functions.
+        is_public: Whether other machines can reach this process; each population then needs an API key.
 
     Attributes:
         populations: The populations of the file, by name.
@@ -92,10 +92,10 @@ class Setups:
             self._look_up(one, is_public=is_public)
 
     def initial(self, population: str, task: str) -> bytes:
-        """The first checkpoint of a task; its function is called once, and only if this method is called.
+        """The first checkpoint of a task; its function is called once, on the first call of this method.
 
         Raises:
-            LoadError: The function gives no checkpoint; the text names the task.
+            LoadError: The function does not return a checkpoint; the text names the task.
         """
         with _named(f"{self._path}, population {population!r}, task {task!r}"):
             made = self._initial[population, task]()
@@ -111,13 +111,13 @@ class Setups:
     def setup(
         self, name: str, saved: Mapping[str, Saved], publish: Callable[[bytes], Blob], tokens: Tokens | None
     ) -> PopulationSetup:
-        """A population in the form that the coordinator takes.
+        """A population with all data for the coordinator.
 
         Args:
             name: The name of the population.
-            saved: The state of its tasks, by name.
+            saved: The stored states of its tasks, by name.
             publish: Makes bytes available to devices.
-            tokens: Makes and judges retry tokens.
+            tokens: Makes and verifies retry tokens.
         """
         population = self.populations[name]
         plan = self._eligibility.get(name)
@@ -179,7 +179,7 @@ class Setups:
             raise ConfigError(f"aggregate is {task.aggregate!r}, which this process does not serve")
         spec = self._names[task.aggregate]
         if task.secagg is None and task.max_clients > 1 and spec.style is Style.REQUEST_REPLY:
-            # A request/reply function gives a checkpoint for each update, but a round has only one.
+            # A request/reply function would return a checkpoint for each update, but a round has only one.
             raise ConfigError(
                 f"aggregate is {task.aggregate!r}, which takes one update and not all of a round; annotate its first "
                 "parameter as an iterator, for example updates: Iterator[Update]"
@@ -207,7 +207,7 @@ class Setups:
 
 @contextmanager
 def _named(where: str) -> Iterator[None]:
-    """Put the place in the file before the text of an error."""
+    """A context that adds the place in the file to the text of an error."""
     try:
         yield
     except StartupError as error:
@@ -217,7 +217,7 @@ def _named(where: str) -> Iterator[None]:
 
 
 def _plan(entrypoint: str, params: Mapping[str, Any]) -> bytes:
-    """A plan that names a function of the device (F-074)."""
+    """Make a plan that names a function of the device (F-074)."""
     told = {"kind": "entrypoint", "fn": entrypoint, "params": dict(params)}
     try:
         return PLAN_MAGIC + json.dumps(told, separators=(",", ":")).encode()
@@ -234,7 +234,7 @@ def _function(entrypoint: str, key: str) -> Callable[..., Any]:
 
 
 def _first(entrypoint: str, function: Callable[[], Any]) -> bytes:
-    """The first checkpoint, made by its function."""
+    """Call the function that makes the first checkpoint."""
     try:
         found = function()
         if isinstance(found, (bytes, bytearray)):

@@ -1,4 +1,4 @@
-"""`Ticker`: the one timer of a coordinator. It calls the coordinator's `tick` when a timer of it is due."""
+"""`Ticker`: a timer on the event loop, which calls `tick` of a coordinator when one of its timers is due."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ log = logging.getLogger(__name__)
 
 
 class Ticking(Protocol):
-    """Something with timers of its own, on its own clock."""
+    """An object that has timers on a clock of its own."""
 
     def next_tick(self) -> float | None:
-        """When `tick` is due; None: no timer is set."""
+        """The time of the next timer; None: no timer is set."""
 
     def tick(self) -> None:
-        """Call the coordinator's tick."""
+        """Run all timers that are due."""
 
 
 class Ticker:
     """Calls a coordinator when its timers are due.
 
     Args:
-        coordinator: The object that is called.
-        now: Its clock, in seconds.
+        coordinator: The object to call.
+        now: The clock of the coordinator, in seconds.
     """
 
     def __init__(self, coordinator: Ticking, now: Callable[[], float]) -> None:
@@ -37,7 +37,7 @@ class Ticker:
         self._is_stopped = False
 
     def wake(self, at: float) -> None:
-        """Note that a timer is due at this time, which may be earlier than the known ones."""
+        """Arrange a call at this time, which may be earlier than the next known one."""
         if at < self._due and not self._is_stopped:
             self._due = at
             if self._timer is not None:
@@ -45,7 +45,7 @@ class Ticker:
             self._timer = self._loop.call_later(max(0.0, at - self._now()), self._tick)
 
     def stop(self) -> None:
-        """Stop calling."""
+        """Cancel the timer."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()

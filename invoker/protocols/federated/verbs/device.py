@@ -1,7 +1,7 @@
-"""``python -m invoker device FUNCTION ...``: devices that train local functions in rounds of a federated server.
+"""``python -m invoker device FUNCTION ...``: runs devices that train local functions in rounds of a federated server.
 
-Exit codes: 0 a clean end, 1 a device with ``--once`` or ``--times`` did not get through, 2 an argument is wrong,
-141 the reader of the output has gone.
+Exit codes: 0: all devices ended normally. 1: a device with ``--once`` or ``--times`` failed. 2: an argument is wrong.
+141: stdout is a pipe whose reader closed it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from invoker.protocols.federated.verbs.plans import Plans
 
 _SILENCE_S: Final = 3.0
-"""Seconds without news after which a device prints what it waits for."""
+"""After this many seconds without an event a device prints what it waits for."""
 
 _EPILOG = """\
 functions:
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         metadata_pairs({POPULATION_KEY: args.population, API_KEY: args.api_key})
     except (UsageError, ValueError) as error:
         return complain(str(error), 2)
-    plans = Plans(args.functions)  # its errors are those of the command line
+    plans = Plans(args.functions)  # the command line reports its errors
     for hint in plans.hints:
         print(f"invoker: {hint}", file=sys.stderr)
     from invoker.protocols.federated.client.client import DeviceOptions
@@ -142,7 +142,7 @@ class _Fleet:
     waits: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     async def run(self) -> int:
-        """Run all devices side by side; an interrupt stops them within a second."""
+        """Run all devices concurrently; an interrupt stops them within a second."""
         from invoker.connect.quiet import quieten
 
         loop = asyncio.get_running_loop()
@@ -198,12 +198,12 @@ class _Fleet:
         try:
             print(f"{name}: {printable(text)}", flush=True)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop what is still buffered
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # drop the rest of the buffer
             self.is_unheard = self.is_stopping = True
 
 
 def _awaited(event: Any, population: str) -> str:
-    """A sentence about what the device waits for."""
+    """A sentence that says what the device waits for."""
     from invoker.protocols.federated.client.messages import Assigned, Report
 
     if isinstance(event, Assigned):
@@ -214,7 +214,7 @@ def _awaited(event: Any, population: str) -> str:
 
 
 def _said(event: Any) -> str:
-    """An event in plain words."""
+    """A description of an event for the user."""
     from invoker.connect.failure import CallFailed
     from invoker.errors import InvokerError, Status
     from invoker.errors.wording import describe
@@ -251,7 +251,7 @@ def _ended(attempt: Attempt) -> str:
             "; the server ended the secure round: too many devices left, or a vector does not have the expected length"
         )
     if _is_late(attempt):
-        # the report came too late, or the round has failed
+        # the report came too late, or the round failed
         text = f"not counted: {attempt.detail or 'the round is over'}"
     if attempt.end == "aborted":
         return text
@@ -261,14 +261,14 @@ def _ended(attempt: Attempt) -> str:
 
 
 def _is_late(attempt: Attempt) -> bool:
-    """Whether the device came too late: the round closed before its report, or has failed."""
+    """Whether the round closed before the device's report, or failed."""
     from invoker.errors import Status
 
     return attempt.end == "lost" and attempt.status is Status.ABORTED and bool(attempt.task)
 
 
 def _examples(entrypoint: str) -> Callable[[int, int], Iterable[Any]]:
-    """The function that gives the examples of one device.
+    """The function that returns the examples of one device.
 
     Raises:
         UsageError: There is no such function.

@@ -1,8 +1,8 @@
-"""`PlanRunner`: runs the plans of devices as invocations of functions, which are prepared as by a server (F-075).
+"""`PlanRunner`: runs the plans of devices as invocations of functions, as a server does (F-075).
 
-A plan's function gets the checkpoint as its first input and the device's examples, one by one, as its second;
-parameters of the plan go to parameters of the function by their names. It gives one update on its first output, and
-metrics on its second one if it has one. It is limited, checked and stopped as any other function is.
+The function of a plan gets the checkpoint as its first input and the device's examples, one by one, as its second;
+parameters of the plan are bound by name. The first output is one update; a second output, if there is one, is the
+metrics. Limits, checks and cancellation are those of any invocation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from invoker.protocols.federated.client.plans import Plan
 from invoker.protocols.federated.client.running import Ran
 
 AHEAD: Final = 2
-"""Messages that a plan has been given and has not read, at most (F-076)."""
+"""How many messages a plan is fed ahead (F-076)."""
 
 _KEY: Final = "plan"
 _ACCEPTS: Final = f"{CHECKPOINT}, {ACCEPTS}"
@@ -44,16 +44,16 @@ _LARGEST: Final = 1 << 40
 
 
 class Plans:
-    """The functions of this program, ready to run; ``async with`` starts and stops them.
+    """The functions of this program, prepared for plans; ``async with`` starts and stops them.
 
     Args:
         entrypoints: The functions, by the names in plans.
 
     Attributes:
-        hints: Hints about possible mistakes of their author.
+        hints: Hints about possible mistakes in the functions.
 
     Raises:
-        StartupError: One cannot be loaded or understood.
+        StartupError: A function cannot be loaded, or its signature cannot be used.
     """
 
     def __init__(self, entrypoints: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ class Plans:
         """The function that a plan names.
 
         Raises:
-            CallFailed: UNIMPLEMENTED: there is none; a function is never imported because a server names it.
+            CallFailed: UNIMPLEMENTED: there is no such function; a name from a server is never imported.
         """
         found = self._functions.get(fn)
         if found is None:
@@ -107,14 +107,14 @@ class PlanRunner:
     Args:
         plans: The functions.
         examples: Makes an iterator of the device's examples.
-        timeout_s: How long one plan may take.
+        timeout_s: How many seconds one plan may take.
     """
 
     def __init__(self, plans: Plans, examples: Callable[[], Iterable[Any]], timeout_s: float) -> None:
         self._plans, self._examples, self._timeout_s = plans, examples, timeout_s
 
     async def __call__(self, plan: Plan, checkpoint: bytes) -> Ran:
-        """Run a plan once; raises CallFailed where it cannot be run."""
+        """Run a plan; raises CallFailed if it cannot be run."""
         spec = self._plans.find(plan.fn).spec
         if plan.function is not None:
             raise CallFailed(Status.UNIMPLEMENTED, "the plan contains code, and this device does not allow code")
@@ -140,7 +140,7 @@ class PlanRunner:
         return _ran(found)
 
     async def _encoded(self) -> AsyncIterator[Message[bytes]]:
-        """The examples, read in a thread one at a time, since reading them may take long."""
+        """Iterate over the encoded examples; each is read in a thread, since that may take long."""
         examples, end = iter(self._examples()), object()
         while (one := await asyncio.to_thread(next, examples, end)) is not end:
             yield encode_value(one)
@@ -155,5 +155,5 @@ def _ran(found: Sequence[Emitted]) -> Ran:
 
 
 def _decoded(message: Message[bytes]) -> Any:
-    """Decode a value of an output; an update stays as the bytes that are reported."""
+    """Decode a value of an output; an update is left as bytes, which are reported."""
     return message.payload if message.media_type == CHECKPOINT else decode_value(message)

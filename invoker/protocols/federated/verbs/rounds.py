@@ -12,20 +12,20 @@ from invoker.settings import Config
 
 
 def inspected(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], dict[str, Any], str]:
-    """The functions of a file of rounds, and its populations, for JSON and for readers.
+    """The functions and the populations of a file of rounds, as JSON data and as text.
 
     Raises:
-        StartupError: The file could not be served.
+        StartupError: The file is invalid, or names a function or file that cannot be used.
     """
     functions, populations = inspected_rounds(path, allow_pickle=allow_pickle)
     return functions, {"rounds": populations}, rounds_text(populations)
 
 
 def inspected_rounds(path: str, *, allow_pickle: bool) -> tuple[tuple[Prepared, ...], list[dict[str, Any]]]:
-    """The functions of a file of rounds, and its populations as values for JSON.
+    """The functions of a file of rounds, and its populations as JSON data.
 
     Raises:
-        StartupError: The file could not be served.
+        StartupError: The file is invalid, or names a function or file that cannot be used.
     """
     found = with_aggregators(path, (), Config(allow_pickle=allow_pickle))
     setups = Setups(path, Catalog([one.function for one in found]), is_public=False)

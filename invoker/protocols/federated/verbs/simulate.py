@@ -1,6 +1,6 @@
-"""``python -m invoker simulate ROUNDS``: the rounds of a file and all their devices, in simulated time.
+"""``python -m invoker simulate ROUNDS``: runs the rounds of a file with all their devices, in simulated time.
 
-Exit codes: 0 all rounds have ended, 1 no round took place, 2 an argument is wrong, 130 interrupted.
+Exit codes: 0: all rounds have ended. 1: no round took place. 2: an argument is wrong. 130: it was interrupted.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         return complain(str(error), 2)
     house = House(args.file, populations=args.population, rounds=args.rounds, seed=args.seed)
     out = sys.stdout
-    # The output of functions must not get between the braces of the JSON.
+    # The functions' output must not be mixed with the JSON.
     with contextlib.redirect_stdout(sys.stderr) if args.json else contextlib.nullcontext():
         return _run(house, options, args, out)
 
@@ -139,7 +139,7 @@ def _run(house: Any, options: SceneOptions, args: argparse.Namespace, out: Any) 
 
 
 def _options(args: argparse.Namespace) -> SceneOptions:
-    """The options of the simulation; functions and files that the arguments name are looked up.
+    """Read the options of the simulation, and load the functions that the arguments name.
 
     Raises:
         UsageError: A function or file does not exist.
@@ -147,7 +147,7 @@ def _options(args: argparse.Namespace) -> SceneOptions:
     from invoker.protocols.federated.verbs.simulation.scene import SceneOptions
     from invoker.protocols.federated.verbs.simulation.work import WorkOptions, function_at, numbered
 
-    examples: Callable[[int, int], Any] = lambda _number, _devices: ()  # noqa: E731 - the default of a choice
+    examples: Callable[[int, int], Any] = lambda _number, _devices: ()  # noqa: E731 - a short default
     work = WorkOptions(
         devices=args.devices,
         examples=numbered(args.examples, "--examples") if args.examples else examples,

@@ -1,3 +1,3 @@
-"""The wire of federated compute, for server and client: names, times, and the primitives of secure aggregation."""
+"""The wire format of federated compute: names, times, and the primitives of secure aggregation."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Spans of time, which are seconds here and a ``google.protobuf.Duration`` on the wire."""
+"""Converts seconds to ``google.protobuf.Duration`` and back."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _NANO: Final = 1_000_000_000
 
 
 def duration_of(seconds: float) -> Duration:
-    """A span as a message, to the nearest nanosecond."""
+    """The Duration of a number of seconds, to the nearest nanosecond."""
     whole, rest = divmod(round(seconds * _NANO), _NANO)
     return Duration(seconds=whole, nanos=rest)
 
 
 def seconds_of(duration: Duration) -> float:
-    """A span in seconds; the caller checks its range."""
+    """The seconds of a Duration; the caller checks the range."""
     return duration.seconds + duration.nanos / _NANO

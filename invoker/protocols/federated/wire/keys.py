@@ -23,10 +23,10 @@ class KeyPair:
     """A secret key and its public one.
 
     Args:
-        secret: 32 bytes, big-endian; None makes a new one.
+        secret: The secret key, 32 bytes, big-endian; None: a new one is made.
 
     Raises:
-        ValueError: The secret is no number from 1 to the order of the curve less one.
+        ValueError: The secret is not a number from 1 to the order of the curve less one.
     """
 
     __slots__ = ("_private", "public", "secret")
@@ -46,27 +46,27 @@ class KeyPair:
         self.public = self._private.public_key().public_bytes(serialization.Encoding.X962, form)
 
     def agree(self, public: bytes) -> bytes:
-        """The 32 bytes that only this pair and the owner of ``public`` can compute.
+        """The 32 bytes that only the owners of this pair and of ``public`` can compute.
 
         Raises:
-            ValueError: ``public`` is no compressed point of the curve.
+            ValueError: ``public`` is not a compressed point of the curve.
         """
         from cryptography.hazmat.primitives.asymmetric import ec
 
         return self._private.exchange(ec.ECDH(), _point(public))
 
     def __repr__(self) -> str:
-        # secrets must not get into logs and tracebacks by accident
+        # keeps secrets out of logs and tracebacks
         return f"<KeyPair {self.public.hex()}>"
 
 
 def new_key() -> bytes:
-    """A key of 32 bytes from the operating system."""
+    """Make a random key of 32 bytes, from the operating system."""
     return os.urandom(KEY_BYTES)
 
 
 def is_point(public: bytes) -> bool:
-    """Whether the bytes are a compressed point on the curve, of 33 bytes (F-113, F-114)."""
+    """Whether the bytes are a compressed point of the curve, 33 bytes (F-113, F-114)."""
     try:
         _point(public)
     except ValueError:
@@ -83,7 +83,7 @@ def public_of(secret: bytes) -> bytes | None:
 
 
 def seal(key: bytes, plain: bytes) -> bytes:
-    """Encrypt with AES-256-GCM: a random nonce of 12 bytes, the ciphertext, a tag of 16 bytes."""
+    """Encrypt by AES-256-GCM; returns a random nonce of 12 bytes, the ciphertext, and a tag of 16 bytes."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     nonce = os.urandom(_NONCE_BYTES)
@@ -91,7 +91,7 @@ def seal(key: bytes, plain: bytes) -> bytes:
 
 
 def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
-    """The text that was sealed; None: it was sealed with another key, or has been changed (F-105)."""
+    """Decrypt a sealed message; None: it was sealed with another key, or changed (F-105)."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -105,7 +105,7 @@ def open_sealed(key: bytes, sealed: bytes) -> bytes | None:
 
 @functools.lru_cache(maxsize=4096)
 def _point(public: bytes) -> ec.EllipticCurvePublicKey:
-    # a server checks each key of a round, and later agrees with it for each dead device
+    # cached: a server checks each key of a round, and uses it again for each dead device
     from cryptography.hazmat.primitives.asymmetric import ec
 
     if len(public) != POINT_BYTES:

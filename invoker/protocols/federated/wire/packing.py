@@ -1,7 +1,7 @@
-"""Vectors as bit strings: element k takes the bits from k * b to (k + 1) * b, the lowest bit first (F-096).
+"""Packs vectors into bit strings: element k has the bits from k * b to (k + 1) * b, the lowest bit first (F-096).
 
-Sixty-four elements of b bits fill exactly b words of 64 bits. So a block of many such rows is packed by a shift or two
-for each of its 64 columns, whatever b is.
+Sixty-four elements of b bits fill exactly b words of 64 bits. So for every b, a block of many such rows is packed by
+one or two shifts for each of its 64 columns.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 MODULUS_MIN: Final = 2
 MODULUS_MAX: Final = 2**62
 _COLUMNS: Final = 64
-# a block of 64 x 1024 elements is half a megabyte, which stays in the cache of a core
+# a block of 64 x 1024 elements is half a megabyte, which fits into the cache of a core
 _ROWS: Final = 1024
 
 
 def bit_width(modulus: int) -> int:
-    """How many bits one element takes.
+    """The number of bits of one element.
 
     Raises:
-        ValueError: The modulus is not in 2 to 2^62 (F-090).
+        ValueError: The modulus is not from 2 to 2^62 (F-090).
     """
     if not MODULUS_MIN <= modulus <= MODULUS_MAX:
         raise ValueError(f"the modulus is {modulus}; it must be from 2 to 2^62")
@@ -33,7 +33,7 @@ def bit_width(modulus: int) -> int:
 
 
 def packed_size(modulus: int, length: int) -> int:
-    """How many bytes a packed vector has."""
+    """The size of a packed vector, in bytes."""
     return (length * bit_width(modulus) + 7) // 8
 
 
@@ -41,8 +41,8 @@ def pack(values: Array, modulus: int) -> bytes:
     """Pack a vector.
 
     Args:
-        values: (length,) of uint64, each below the modulus.
-        modulus: 2 to 2^62.
+        values: An array (length,) of uint64, each below the modulus.
+        modulus: The modulus, from 2 to 2^62.
     """
     import numpy as np
 
@@ -64,10 +64,11 @@ def unpack(packed: bytes, modulus: int, length: int) -> Array:
     """Unpack a vector.
 
     Returns:
-        (length,) of uint64. An element that is not below the modulus is reduced by it once, as peers do.
+        An array (length,) of uint64. From an element that is not below the modulus, the modulus is subtracted once, as
+            peers do.
 
     Raises:
-        ValueError: The size does not fit a vector of this length.
+        ValueError: A vector of this length has another size.
     """
     import numpy as np
 
@@ -94,5 +95,5 @@ def unpack(packed: bytes, modulus: int, length: int) -> Array:
 
 
 def _columns(bits: int) -> Iterator[tuple[int, int, int]]:
-    """For each of 64 elements: its number, the word where it begins, and the bit there."""
+    """For each of 64 elements: its number, the word where it begins, and the first bit in that word."""
     return ((column, *divmod(column * bits, 64)) for column in range(_COLUMNS))

@@ -2,7 +2,8 @@
 
 A secret is a big-endian number that is cut into limbs of 31 bits, the most significant one first. Each limb is the
 constant term of a random polynomial of degree ``threshold - 1`` over the integers modulo 2^31 + 11. The share of list
-index i is the value of all polynomials at i + 1, each as four bytes, big-endian: 36 bytes for a secret of 32.
+index i consists of the values of all polynomials at i + 1, each as four bytes, big-endian: 36 bytes for a secret of 32
+bytes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def split(secret: bytes, *, threshold: int, count: int) -> list[bytes]:
     """Make ``count`` shares of a secret; list index i belongs to device i.
 
     Args:
-        secret: At least one byte.
-        threshold: How many shares give the secret back, 1 <= threshold <= count.
-        count: At most 2^20.
+        secret: The secret, at least one byte.
+        threshold: How many shares recover the secret, 1 <= threshold <= count.
+        count: The number of shares, at most 2^20.
     """
     import numpy as np
 
@@ -38,7 +39,7 @@ def split(secret: bytes, *, threshold: int, count: int) -> list[bytes]:
     values = np.empty((len(limbs), count), np.uint64)
     values[:] = coefficients[-1][:, None]
     top = PRIME - 1
-    # Horner's rule. The remainder is slow, so it is taken only when the next step might not fit into 64 bits.
+    # This is Horner's rule. The remainder is slow, so it is taken only when the next step might not fit into 64 bits.
     for row in coefficients[-2::-1]:
         if top * count + PRIME > _WORD:
             np.remainder(values, PRIME, out=values)
@@ -52,18 +53,18 @@ def split(secret: bytes, *, threshold: int, count: int) -> list[bytes]:
 
 
 def stack(shares: Sequence[bytes]) -> Array:
-    """Shares of equal length as one array (shares, limbs) of uint64."""
+    """Convert shares of equal length to one array (shares, limbs) of uint64."""
     import numpy as np
 
     return np.frombuffer(b"".join(shares), ">u4").reshape(len(shares), -1).astype(np.uint64)
 
 
 def weights(indices: Sequence[int], *, at: int = 0) -> Array:
-    """Lagrange's weights: the sum of weight times share over ``indices`` is the value of the polynomial at ``at``.
+    """Lagrange's weights: the sum of weight times share over ``indices`` is the polynomial's value at ``at``.
 
     Args:
-        indices: List indices of the shares, each once.
-        at: 0 gives the secret, i + 1 the share of index i.
+        indices: The list indices of the shares, each once.
+        at: The point: 0 for the secret, i + 1 for the share of index i.
 
     Returns:
         An array (indices,) of uint64 below the prime.
@@ -85,14 +86,14 @@ def weights(indices: Sequence[int], *, at: int = 0) -> Array:
 
 
 def combine(weights: Array, shares: Array) -> Array:
-    """The sum of weight times share modulo the prime.
+    """The sum of weight times share, modulo the prime.
 
     Args:
-        weights: The result of `weights`, (shares,).
-        shares: (shares, ...) of uint32 or uint64 below 2^32; `stack` makes this array from the shares of one secret.
+        weights: The result of `weights`, an array (shares,).
+        shares: An array (shares, ...) of uint32 or uint64 below 2^32; `stack` makes it from the shares of one secret.
 
     Returns:
-        The shape of one share, uint64 below the prime: the limbs of secrets, or of other shares.
+        An array with the shape of one share, uint64 below the prime: the limbs of secrets, or of other shares.
     """
     import numpy as np
 
@@ -103,7 +104,7 @@ def combine(weights: Array, shares: Array) -> Array:
 
 
 def join(limbs: Array, size: int) -> bytes | None:
-    """The secret of ``size`` bytes that has these limbs; None: there is none, so shares were corrupt (F-135)."""
+    """The secret of ``size`` bytes with these limbs; None: there is none, so shares were wrong (F-135)."""
     value = 0
     for limb in limbs.tolist():
         if limb >> LIMB_BITS:
@@ -118,7 +119,7 @@ def _limbs(secret: bytes) -> list[int]:
 
 
 def _uniform(rows: int, columns: int) -> Array:
-    """Numbers from 0 to the prime less one, all equally probable, from the operating system (F-097)."""
+    """Random numbers from 0 to the prime less one, equally distributed, from the operating system (F-097)."""
     import numpy as np
 
     wanted = rows * columns

@@ -1,14 +1,14 @@
-"""The address of a GraphPipe server: `parse` reads the schemes of G-097.
+"""`Address`: the address of a GraphPipe server; `parse` reads URLs with the schemes of G-097.
 
 ==================================  ==============================================================
 ``http://host:port/path``           HTTP; without a path: ``/``
 ``https://host:port/path``          the same with TLS
 ``unix+http:///run/m.sock``         HTTP over a Unix socket, path ``/``
-``unix+http://%2Frun%2Fm.sock/p``   the same with a path, the socket's own is percent-encoded
-``tcp://host:port``                 raw: each buffer behind its length (D4)
-``tcp://host:port/name``            the same, asking a model by its name
-``unix:///run/m.sock``              raw over a Unix socket; ``unix:m.sock`` is relative
-``unix://%2Frun%2Fm.sock/name``     the same with a name, the socket's path is percent-encoded
+``unix+http://%2Frun%2Fm.sock/p``   the same with a path; the path of the socket is percent-encoded
+``tcp://host:port``                 a raw socket: each buffer follows its length (D4)
+``tcp://host:port/name``            the same, for the model of this name
+``unix:///run/m.sock``              a raw Unix socket; the path in ``unix:m.sock`` is relative
+``unix://%2Frun%2Fm.sock/name``     the same, for the model of this name; the path is percent-encoded
 ==================================  ==============================================================
 """
 
@@ -23,14 +23,14 @@ _SCHEMES = "http, https, unix+http, tcp or unix"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a server, and the protocol that it speaks.
+    """The address of a server, with its protocol.
 
     Attributes:
-        host: Name or number; empty for a Unix socket.
-        port: 0 for a Unix socket.
-        socket: Path of a Unix socket, or empty.
-        target: Path and query of the HTTP request; empty for raw sockets.
-        model: Name of the model to ask over a raw socket; empty: the first one.
+        host: The name or IP address; empty for a Unix socket.
+        port: The port; 0 for a Unix socket.
+        socket: The path of a Unix socket; empty for TCP.
+        target: The path and query of HTTP requests; empty for raw sockets.
+        model: The name of the model, for raw sockets; empty: the first model.
         is_tls: Whether the connection uses TLS.
     """
 
@@ -43,7 +43,7 @@ class Address:
 
     @property
     def is_http(self) -> bool:
-        """Whether buffers go over HTTP; otherwise over a raw socket."""
+        """Whether the protocol is HTTP; otherwise it is a raw socket."""
         return bool(self.target)
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Address:
 
 
 def parse(url: str) -> Address:
-    """Understand a URL.
+    """Parse a URL.
 
     Raises:
         ValueError: The URL has none of the forms above.

@@ -1,4 +1,4 @@
-"""`AsyncGraphPipe`: the client for code on an event loop; each request waits in a thread of the client's own."""
+"""`AsyncGraphPipe`: the client for code on an event loop; each request blocks a thread of the client."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 
 class AsyncGraphPipe:
-    """A GraphPipe server; the arguments are those of `GraphPipe`, and one more.
+    """A client of a GraphPipe server; the arguments are those of `GraphPipe`, and ``max_requests``.
 
     Args:
-        max_requests: How many requests run at once; further ones wait for their turn, in order.
+        max_requests: How many requests run at once; further ones wait, in order.
 
-    Requests are written, sent, received and read in a thread. The connection of a cancelled request is cut, so that the
-    server notices it. All methods belong to one event loop.
+    A request is encoded and sent, and its response received and decoded, in a thread. The connection of a cancelled
+    request is closed at once, so that the server notices. All methods must be called on the same event loop.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class AsyncGraphPipe:
     @overload
     async def infer(self, *inputs: Any, outputs: Sequence[str], config: str | bytes = b"") -> dict[str, Array]: ...
     async def infer(self, *inputs: Any, outputs: Names = None, config: str | bytes = b"") -> Any:
-        """See `GraphPipe.infer`; the inputs must not change before it has returned."""
+        """See `GraphPipe.infer`; the inputs must not be changed before it returns."""
         settings = self._settings
         return await self._run(
             lambda: written(inputs, outputs, config, scalar_as_vector=settings.scalar_as_vector),
@@ -82,7 +82,7 @@ class AsyncGraphPipe:
         return await self._run(lambda: METADATA, lambda reply: metadata_in(reply, self._settings.limit_bytes))
 
     async def close(self) -> None:
-        """Cut off the running requests, wait for the threads, and close the connections. Idempotent."""
+        """Abort the running requests, wait for the threads, and close the connections. Idempotent."""
         for errand in self._errands:
             errand.abort()
         await asyncio.to_thread(self._threads.shutdown)
@@ -101,7 +101,7 @@ class AsyncGraphPipe:
 
 
 class _Errand(Generic[T]):
-    """A request that a thread carries out, and that the loop can cut off."""
+    """A request that runs in a thread, and that the event loop can abort."""
 
     def __init__(self, server: Server, write: Callable[[], Written], read: Callable[[Reply], T]) -> None:
         self._server = server
@@ -112,14 +112,14 @@ class _Errand(Generic[T]):
         self._is_aborted = False
 
     def run(self) -> T:
-        """Write the request, send it and read the answer, in a thread."""
+        """Encode and send the request, and receive and decode the response; called in a thread."""
         request = self._write()
         with self._taken() as link:
             reply = link.ask(request)
         return self._read(reply)
 
     def abort(self) -> None:
-        """Cut the request off, or keep it from being sent."""
+        """Abort the request, or prevent it from being sent."""
         with self._lock:
             self._is_aborted = True
             if self._link is not None:

@@ -1,8 +1,8 @@
-"""Reads an answer: tensors, a description of the model, or one of many forms of an error.
+"""Decodes responses: tensors, the description of a model, or one of several forms of errors.
 
-Servers differ in how they refuse: with a status and an InferResponse that has errors (ours), with status 200 and errors
-(the specification), with a line of text (the Go server), or with a page of HTML (whatever stands between). So the body
-is read as an InferResponse first, whatever the status; the rest is text (G-085, G-086, G-020).
+Servers report errors in different forms: as an InferResponse with errors and an HTTP status (this project), with status
+200 and errors (the specification), as a line of text (the Go server), or as HTML (a proxy). So for every status the
+body is first decoded as an InferResponse; if this fails, it is text (G-085, G-086, G-020).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _MAX_TEXT: Final = 1000
 
 
 def tensors_in(reply: Reply, limit_bytes: int, wanted: int | None) -> tuple[Tensor, ...]:
-    """The outputs in an answer, at least one; numbers are views on its body.
+    """The outputs in a response, at least one; numbers are views on the body.
 
     Args:
-        reply: The reply as it came.
-        limit_bytes: Bounds the work that the answer may cause (G-096).
-        wanted: How many outputs were asked for by name; None: no names were given.
+        reply: The response.
+        limit_bytes: Limits the work for decoding (G-096).
+        wanted: How many outputs were requested by name; None: no names were given.
 
     Raises:
-        GraphPipeError: The answer is an error, cannot be read, or has another number of outputs (G-098).
+        GraphPipeError: The response is an error, cannot be decoded, or has another number of outputs (G-098).
     """
     response = _response(reply, limit_bytes)
     count = len(response.tensors)
@@ -48,20 +48,21 @@ def tensors_in(reply: Reply, limit_bytes: int, wanted: int | None) -> tuple[Tens
 
 
 def metadata_in(reply: Reply, limit_bytes: int) -> MetadataResponse:
-    """The description of the model in an answer.
+    """The description of the model in a response.
 
     Raises:
-        GraphPipeError: The answer is an error, or cannot be read.
+        GraphPipeError: The response is an error, or cannot be decoded.
     """
     if reply.is_error or reply.status not in (_OK, None):
         _response(reply, limit_bytes)
-        raise _text(reply)  # the answer has tensors, although it is marked as an error
+        raise _text(reply)  # the response is marked as an error, but has tensors and no errors
     try:
         errors = read_infer_response(reply.body, limit_bytes)
     except Unreadable:
         errors = InferResponse()
-    # An error may come with status 200, and always does from raw sockets. If the other kind of answer is read as this
-    # one, its name would be tensors and its version errors: positions in a text are far outside of the buffer.
+    # An error may come with status 200, and always does from raw sockets. A MetadataResponse cannot be mistaken for
+    # one: its name would be read as tensors and its version as errors, and a text read as offsets points far out of the
+    # buffer.
     if errors.errors and not errors.tensors:
         raise _said(errors, reply)
     try:
@@ -95,7 +96,7 @@ def _unreadable(error: Unreadable, reply: Reply) -> GraphPipeError:
 
 
 def _text(reply: Reply) -> GraphPipeError:
-    """Make an error from the text of a server that speaks another protocol, on one line."""
+    """Make an error with one line of text from the response of a server that uses another protocol."""
     text = " ".join(str(reply.body[: 4 * _MAX_TEXT], "utf-8", "replace").split())
     if not text or not text.isprintable():
         text = reply.reason or "no reason is given"

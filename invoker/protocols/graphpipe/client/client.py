@@ -1,4 +1,4 @@
-"""`GraphPipe` asks a GraphPipe server, in any language, for inferences.
+"""`GraphPipe`: a client that requests inferences from any GraphPipe server.
 
 ::
 
@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 
 
 class GraphPipe:
-    """A GraphPipe server; connections are made when they are needed, and kept.
+    """A client of a GraphPipe server; connections are made when they are needed, and kept.
 
     Args:
         url: See `invoker.protocols.graphpipe.client.addresses`: http, https, unix+http, tcp, unix.
-        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
-        limit_bytes: Larger answers are refused (G-096).
+        timeout_s: The limit in seconds of each wait: for the connection, for sending, for each part of the response.
+        limit_bytes: Larger responses are refused (G-096).
         headers: The headers of each HTTP request.
-        tls: TLS settings: for https, None trusts the authorities of this machine; for tcp, None means plain text.
-        scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
+        tls: The TLS settings. None: with https, the certificate authorities of this machine are trusted; with tcp,
+            there is no TLS.
+        scalar_as_vector: Whether scalars are sent with the shape [1], for servers that refuse scalars (G-039).
 
     Raises:
         ValueError: The URL has none of these forms.
 
-    It may be used by several threads at once. A client that is not closed is closed when it is dropped.
+    Several threads may use it at once. A client that is not closed is closed when it is garbage-collected.
     """
 
     def __init__(
@@ -73,40 +74,38 @@ class GraphPipe:
     @overload
     def infer(self, *inputs: Any, outputs: Sequence[str], config: str | bytes = b"") -> dict[str, Array]: ...
     def infer(self, *inputs: Any, outputs: Names = None, config: str | bytes = b"") -> Any:
-        """Ask for an inference and wait for it.
+        """Request an inference, and wait for the result.
 
         Args:
-            inputs: One value each, in the server's order; or a single dict of values by name, in any order. A value is
-                an array, a number, text, bytes or lists of these; an int becomes Int64, a float Float64, text UTF-8.
-            outputs: Names of the wanted outputs: one, or several in a list. None: the outputs that the server gives.
-            config: A config for the function; any bytes.
+            inputs: One value for each input, in the server's order; or a single dict of values by name. A value is an
+                array, a number, text, bytes or lists of these; an int becomes Int64, a float Float64, and text UTF-8.
+            outputs: The name of the requested output, or a list of names. None: the server's default outputs.
+            config: The config for the function; any bytes.
 
         Returns:
-            One array if one output is named; a dict by name if a list of names is given; otherwise the array if the
-            server gives one, and a list in the server's order if it gives several. Arrays cannot be written; strings
-            are bytes in an array of objects.
+            One array if ``outputs`` is a name; a dict by name if it is a list. If it is None: an array if the server
+                sends one, or a list in the server's order. Arrays are read-only; strings are bytes in an array of
+                objects.
 
         Raises:
-            GraphPipeError: The server refused, or its answer cannot be read.
-            NotReached: The request was not sent, since there is no connection.
+            GraphPipeError: The server sent an error, or a response that cannot be decoded.
+            NotReached: There is no connection, and the request was not sent.
             ValueError: A value cannot be a tensor.
         """
         request = written(inputs, outputs, config, scalar_as_vector=self._settings.scalar_as_vector)
         return result_of(self._server.ask(request), self._settings.limit_bytes, outputs)
 
     def metadata(self) -> MetadataResponse:
-        """Ask for the inputs and outputs of the model.
+        """Request the description of the model: its inputs and outputs.
 
-        Their order does not say how inputs are bound, and some servers send it reversed (G-089): bind by name.
-
-        Its order says nothing of how inputs are bound, and some servers send it reversed (G-089): bind by name.
+        Do not rely on the order of the inputs, which some servers send reversed (G-089), but bind inputs by name.
 
         Raises:
-            GraphPipeError: The server refused, or its answer cannot be read.
-            NotReached: The request was not sent, since there is no connection.
+            GraphPipeError: The server sent an error, or a response that cannot be decoded.
+            NotReached: There is no connection, and the request was not sent.
         """
         return metadata_in(self._server.ask(METADATA), self._settings.limit_bytes)
 
     def close(self) -> None:
-        """Close the connections; a connection in use is closed after its request. Idempotent."""
+        """Close the connections; one that is in use is closed after its request. Idempotent."""
         self._server.close()

@@ -1,7 +1,7 @@
-"""The error with which a request to a GraphPipe server fails, as its caller sees it.
+"""`GraphPipeError`: the error that a client raises if a request to a GraphPipe server fails.
 
-`invoker.tensors` has a class of this name too: that one is for errors that our server sends, with one of our codes.
-This class is for errors that a client gets, with a code of the server's own, or without one.
+`invoker.tensors` has a class of the same name for errors that this project's server sends. The class here is for errors
+that a client gets; it has the code of any server, or none.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from invoker.errors.http import status_of
 from invoker.tensors import RemoteError
 
 _SHOWN: Final = 200
-"""Characters that are shown of a connection's error."""
+"""How many characters of a connection's error are shown."""
 
 
 class GraphPipeError(CallFailed):
-    """There is no result, because the server refused, sent an unreadable answer, or is gone.
+    """A request failed: the server sent an error or an invalid response, or the connection failed.
 
     Args:
-        code: The code of the error that the server sent, or the client's for an unreadable answer
-            (`invoker.tensors.Code`); None where there is none: an error in plain text, a lost connection.
-        message: The server's text, or the client's.
-        http_status: The HTTP status of the answer; None when there was none, and for raw sockets.
-        status: The status of the call; None: by ``http_status``.
-        errors: All errors that the server sent, of which the first gave code and message.
+        code: The code of the server's error, or the client's code for an invalid response (`invoker.tensors.Code`);
+            None for an error in plain text, and for a failed connection.
+        message: The text of the server or of the client.
+        http_status: The HTTP status of the response; None for raw sockets, and if there was no response.
+        status: The status of the call; None: it follows from ``http_status``.
+        errors: All errors that the server sent; code and message are those of the first one.
 
     Source: docs/reference/graphpipe.md 2.8 (G-085, G-086, G-112).
     """
@@ -53,7 +53,7 @@ class GraphPipeError(CallFailed):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the function was surely not called, since nothing was sent (G-112)."""
+        """Whether the function was certainly not called, because nothing was sent (G-112)."""
         return False
 
     def __str__(self) -> str:
@@ -76,14 +76,14 @@ class NotReached(GraphPipeError, ConnectFailed):
 
 
 def lost(error: Exception, what: str) -> GraphPipeError:
-    """Make the error of a lost connection, which does not show whether the function ran."""
+    """Make the error for a lost connection, after which it is unknown whether the function ran."""
     if isinstance(error, TimeoutError):
         return silent(what)
     why = str(error)[:_SHOWN] or type(error).__name__
-    # the text may quote a server of another protocol, and so contain bytes of a frame
+    # the text may quote bytes from a server of another protocol
     return GraphPipeError(None, f"{what}: {why if why.isprintable() else ascii(why)}", status=Status.UNAVAILABLE)
 
 
 def silent(what: str) -> GraphPipeError:
-    """Make the error of a server that took longer than the time limit."""
+    """Make the error for a server that did not respond within the time limit."""
     return GraphPipeError(None, f"{what}: the time is up", status=Status.DEADLINE_EXCEEDED)

@@ -1,7 +1,8 @@
-"""`HttpLink`: requests by HTTP/1.1, over TCP, TLS or a Unix socket.
+"""`HttpLink`: sends requests by HTTP/1.1, over TCP, TLS or a Unix socket.
 
-The body of an answer ends where its length says, with its last chunk, or with the connection (G-111). Redirects are not
-followed and proxies of the environment not used: models are usually near.
+The end of a response's body is determined by its length, its last chunk, or the end of the connection (G-111).
+Redirects are not followed, and proxies from environment variables are not used, since models are usually on the same
+network.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 256 << 10
 _HEADS_BYTES = 1 << 20
-"""Bytes that may come around a body: headers, sizes of chunks, interim responses."""
+"""How many bytes may come in addition to a body: headers, sizes of chunks, interim responses."""
 _HEADERS = {"accept": f"{OCTETS}, */*;q=0.5", "content-type": OCTETS}
 
 
 class HttpLink:
-    """A connection to an HTTP server, made with the first request.
+    """A connection to an HTTP server, which is opened for the first request.
 
     Args:
         address: The address, with a ``target``.
-        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
-        limit_bytes: Larger answers are refused, as soon as their size is known.
+        timeout_s: The limit in seconds of each wait: for the connection, for sending, for each part of the response.
+        limit_bytes: Larger responses are refused as soon as their size is known.
         headers: The headers of each request.
-        tls: For https; None: the authorities of this machine are trusted.
+        tls: The TLS settings for https; None: the certificate authorities of this machine are trusted.
     """
 
     def __init__(
@@ -57,16 +58,17 @@ class HttpLink:
         self._headers = _HEADERS | {name.lower(): value for name, value in headers.items()}
         self._tls = (tls or ssl.create_default_context()) if address.is_tls else None
         self._connection: http.client.HTTPConnection | None = None
-        self._sock: socket.socket | None = None  # http.client forgets its socket once the server announces the end
+        # kept here, since http.client drops its socket if the server announces a close
+        self._sock: socket.socket | None = None
         self._is_idle = self._is_cut = False
 
     @property
     def is_usable(self) -> bool:
-        """Whether the connection is kept, and no bytes have come since."""
+        """Whether the connection is open, and no bytes have come since the last response."""
         return self._is_idle and self._sock is not None and is_quiet(self._sock)
 
     def ask(self, written: Written) -> Reply:
-        """Post a request and wait for the answer."""
+        """Send a request by POST, and wait for the response."""
         connection = self._connection = self._connection or self._connect()
         self._is_idle = False
         if self._is_cut:
@@ -84,16 +86,16 @@ class HttpLink:
             raise
         if not self._is_idle:
             self.close()
-        if self._is_cut:  # a body without a length looks complete when the connection is cut
+        if self._is_cut:  # a body without a length looks complete after `abort`
             raise lost(ConnectionAbortedError("it was cut"), f"{self._address} gave no answer")
         return reply
 
     def abort(self) -> None:
-        """Cut the connection, so that `ask` in another thread fails."""
+        """Shut the connection down, so that `ask` in another thread fails."""
         self._is_cut = True
         if (sock := self._sock) is not None:
             with contextlib.suppress(OSError):
-                # the method of the TLS socket changes state that a thread uses
+                # not the method of the TLS socket, which changes state that the other thread uses
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -109,8 +111,9 @@ class HttpLink:
         host = "localhost" if address.socket else address.host
         made = http.client.HTTPConnection(host, address.port or None, timeout=self._timeout_s)
         most_bytes = 2 * self._limit_bytes + _HEADS_BYTES
-        made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]  # made of it
-        made.auto_open = 0  # otherwise http.client would connect again by itself, without TLS
+        # a partial of the class
+        made.response_class = functools.partial(_Response, most_bytes=most_bytes)  # type: ignore[assignment]
+        made.auto_open = 0  # otherwise http.client would reconnect on its own, without TLS
         try:
             made.sock = self._sock = connected(address, self._timeout_s, self._tls, begun=self._begin)
         except OSError as error:
@@ -119,13 +122,13 @@ class HttpLink:
         return made
 
     def _begin(self, sock: socket.socket) -> None:
-        """Keep the socket, so that `abort` can cut it from now on."""
+        """Keep the socket, so that `abort` can shut it down."""
         self._sock = sock
         if self._is_cut:
             raise ConnectionAbortedError("it was cut")
 
     def _send(self, connection: http.client.HTTPConnection, written: Written) -> bool:
-        """Send the whole request; False if the server closed before that. An error may have come back."""
+        """Send the whole request; False if the server closed the connection before, perhaps with an error response."""
         skip_host = "host" in self._headers
         connection.putrequest("POST", self._address.target, skip_host=skip_host, skip_accept_encoding=True)
         for name, value in self._headers.items():
@@ -155,7 +158,7 @@ class HttpLink:
 
 @contextlib.contextmanager
 def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.HTTPResponse]:
-    """Surround the reading of an answer; a malformed number in it counts as a violation of HTTP."""
+    """A context for reading a response, in which a malformed number is reported as a violation of HTTP."""
     try:
         with connection.getresponse() as response:
             yield response
@@ -164,7 +167,7 @@ def _understood(connection: http.client.HTTPConnection) -> Iterator[http.client.
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer of a limited size. The library itself accepts chunks of -1 bytes, and lines without an end."""
+    """A response of limited size; without the limit, the library accepts chunks of -1 bytes and endless lines."""
 
     def __init__(
         self,
@@ -187,11 +190,11 @@ class _Counted(io.RawIOBase):
         self._left = most_bytes
 
     def readable(self) -> bool:
-        """Return True, since the answer is read from this object."""
+        """Return True: the response is read from this object."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
-        """Read some bytes of the answer into a buffer."""
+        """Read some bytes of the response into a buffer."""
         count = self._raw.readinto(buffer)
         self._left -= count or 0
         if self._left < 0:
@@ -199,13 +202,13 @@ class _Counted(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        """Close the file and its hold on the socket."""
+        """Close the file, and release the socket."""
         self._raw.close()
         super().close()
 
 
 def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
-    """Read a body of a known length into its final place."""
+    """Read a body of known length into one buffer."""
     body = bytearray(length)
     rest = memoryview(body)
     while rest:
@@ -217,7 +220,7 @@ def _read_exactly(response: http.client.HTTPResponse, length: int) -> bytearray:
 
 
 def _read_some(response: http.client.HTTPResponse, limit_bytes: int) -> bytearray:
-    """Read a body of unknown length, but stop once it is known to be too large."""
+    """Read a body of unknown length; stop as soon as it is too large."""
     body = bytearray()
     while len(body) <= limit_bytes and (part := response.read(_CHUNK_BYTES)):
         body += part

@@ -1,8 +1,8 @@
-"""Connections to a server, which are kept for the next request.
+"""A pool of connections to a server.
 
-A `Link` is one connection and carries one request at a time. `Links` keeps those that are idle; each request takes one
-of them, or a new one, so that a client may be used by several threads at once. A connection that the server closed
-meanwhile is noticed before it is used: a request is never sent a second time, since functions may have effects.
+A `Link` is one connection, with one request at a time. `Links` keeps the idle ones; each request takes one of these, or
+a new one, so several threads can use a client at once. An idle connection is checked before it is used, since the
+server may have closed it: a request is never sent twice, since functions may have side effects.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from invoker.protocols.graphpipe.client.failure import GraphPipeError
 from invoker.tensors import Code, Written
 
 _KEPT: Final = 8
-"""Idle connections of one client; more are closed after their request."""
+"""How many idle connections a client keeps; further ones are closed after their request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a server.
+    """The response of a server.
 
     Attributes:
-        body: The bytes; no other code uses them, so arrays may be views on them.
-        status: The HTTP status, and ``reason`` beside it; None from raw sockets, which have none.
-        is_error: Whether a header says that the body is an error, whatever the status.
+        body: The bytes; only the reader of the response uses them, so arrays can be views on them.
+        status: The HTTP status, whose text is ``reason``; None for raw sockets.
+        is_error: Whether a header marks the body as an error, even if the status is 200.
     """
 
     body: bytes | bytearray
@@ -40,32 +40,32 @@ class Reply:
 
 
 class Link(Protocol):
-    """A connection to a server; it has one request at a time."""
+    """A connection to a server, with one request at a time."""
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request may be sent: the last request was answered, and the server has not closed."""
+        """Whether another request can be sent: the last one was answered, and the connection is not closed."""
 
     def ask(self, written: Written) -> Reply:
-        """Send a request and wait for the answer.
+        """Send a request, and wait for the response.
 
         Raises:
-            NotReached: There was no connection.
-            GraphPipeError: There is no answer, or it is too large.
+            NotReached: There is no connection.
+            GraphPipeError: There is no response, or it is too large.
         """
 
     def abort(self) -> None:
-        """Cut the connection, from another thread: a thread that waits in `ask` gets an error at once."""
+        """Shut the connection down from another thread; a thread in `ask` gets an error at once."""
 
     def close(self) -> None:
         """Close the connection if it is open. Idempotent."""
 
 
 class Links:
-    """The connections of a client.
+    """The pool of a client's connections.
 
     Args:
-        make: Makes a connection that is not yet open.
+        make: Makes a `Link` that is not connected yet.
     """
 
     def __init__(self, make: Callable[[], Link]) -> None:
@@ -92,7 +92,7 @@ class Links:
             link.close()
 
     def give(self, link: Link) -> None:
-        """Give a connection back after its request, also after a failed one."""
+        """Return a connection after its request, even if the request failed."""
         is_usable = link.is_usable
         with self._lock:
             if is_usable and not self._is_closed and len(self._idle) < _KEPT:
@@ -101,7 +101,7 @@ class Links:
         link.close()
 
     def close(self) -> None:
-        """Close the idle connections; the others are closed when they are given back. Idempotent."""
+        """Close the idle connections; the others are closed when they are returned. Idempotent."""
         with self._lock:
             self._is_closed = True
             idle, self._idle = self._idle, []
@@ -116,16 +116,16 @@ def connected(
     *,
     begun: Callable[[socket.socket], None] | None = None,
 ) -> socket.socket:
-    """A connection; every wait on it is limited.
+    """Open a connection, with a time limit for every wait.
 
     Args:
         address: The address of the server.
-        timeout_s: The limit of each wait.
-        tls: Secures it; None: it stays plain.
-        begun: Called with the connection before the TLS handshake, whose duration depends on the server.
+        timeout_s: The limit of each wait, in seconds.
+        tls: The TLS settings; None: there is no TLS.
+        begun: Called with the socket before the TLS handshake, so that the caller can abort it.
 
     Raises:
-        OSError: There is no connection, or it cannot be secured.
+        OSError: There is no connection, or the TLS handshake failed.
     """
     plain = _plain(address, timeout_s)
     if tls is None:
@@ -146,7 +146,7 @@ def connected(
 
 
 def is_quiet(sock: socket.socket) -> bool:
-    """Whether an idle connection is still good: no bytes and no end have come on it."""
+    """Whether an idle connection can be used: neither bytes nor an end have come."""
     poll = select.poll()
     try:
         poll.register(sock, select.POLLIN)
@@ -156,7 +156,7 @@ def is_quiet(sock: socket.socket) -> bool:
 
 
 def too_large(size: int | str, limit_bytes: int, status: int | None = None) -> GraphPipeError:
-    """Make the error of an answer that is too large (G-096)."""
+    """Make the error for a response that is too large (G-096)."""
     return GraphPipeError(
         Code.TOO_LARGE, f"the answer has {size} bytes, which exceeds the limit of {limit_bytes} bytes", status
     )
@@ -165,7 +165,8 @@ def too_large(size: int | str, limit_bytes: int, status: int | None = None) -> G
 def _plain(address: Address, timeout_s: float) -> socket.socket:
     if not address.socket:
         made = socket.create_connection((address.host, address.port), timeout_s)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a request takes several writes
+        # sends each write at once, since a request takes several
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return made
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""`RawLink`: buffers over a plain connection, each after its length in four bytes, little-endian (D4, G-016)."""
+"""`RawLink`: sends buffers over a socket, each after its length in four bytes, little-endian (D4, G-016)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from invoker.tensors import LIMIT_BYTES, Code, Written
 
 
 class RawLink:
-    """A connection to a server of raw buffers, made with the first request.
+    """A connection to a raw socket of a server, which is opened for the first request.
 
     Args:
         address: The address, without a ``target``.
-        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
-        limit_bytes: Larger answers are refused by their length.
-        tls: TLS settings for a TCP connection; None: it is plain.
+        timeout_s: The limit in seconds of each wait: for the connection, for sending, for each part of the response.
+        limit_bytes: Responses that announce more bytes are refused.
+        tls: The TLS settings of a TCP connection; None: there is no TLS.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class RawLink:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the last request was answered, and no bytes have come since."""
+        """Whether the last request was answered, and no bytes have come since then."""
         return self._is_idle and self._sock is not None and is_quiet(self._sock)
 
     def ask(self, written: Written) -> Reply:
-        """Send a request and wait for the answer."""
+        """Send a request, and wait for the response."""
         sock = self._sock = self._sock or self._connect()
         self._is_idle = False
         if self._is_cut:
@@ -66,12 +66,12 @@ class RawLink:
         return reply
 
     def abort(self) -> None:
-        """Cut the connection, so that `ask` in another thread fails."""
+        """Shut the connection down, so that `ask` in another thread fails."""
         self._is_cut = True
         if (sock := self._sock) is not None:
             _disown(sock)
             with contextlib.suppress(OSError):
-                # the method of the TLS socket changes state that a thread uses
+                # not the method of the TLS socket, which changes state that the other thread uses
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
@@ -100,14 +100,14 @@ class RawLink:
             raise NotReached(f"{self._address} cannot be reached: {error}") from error
 
     def _begin(self, sock: socket.socket) -> None:
-        """Keep the socket, so that `abort` can cut it from now on."""
+        """Keep the socket, so that `abort` can shut it down."""
         self._sock = sock
         if self._is_cut:
             raise ConnectionAbortedError("it was cut")
 
 
 def _send(sock: socket.socket, written: Written) -> bool:
-    """Send the whole request; False if the server closed before that. An error may have come back."""
+    """Send the whole request; False if the server closed the connection before, perhaps with an error response."""
     try:
         sock.sendall(LENGTH.pack(written.size))
         for piece in written.pieces:
@@ -118,9 +118,9 @@ def _send(sock: socket.socket, written: Written) -> bool:
 
 
 def _disown(sock: socket.socket) -> None:
-    """Let the close reset the connection.
+    """Make the next close reset the connection.
 
-    Otherwise the server would notice only that the requests have ended, not that the client is gone.
+    After an ordinary close the server would only see the end of the requests, and continue to compute.
     """
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,7 +1,7 @@
-"""The functions of ``graphpipe.remote``, under the same names, for programs that were written with that package.
+"""The functions of the package ``graphpipe.remote``, with the same names, for programs that were written for it.
 
-Two differences: a failure raises `GraphPipeError` with the server's own text, while that package has an HTTPError
-without it; and strings come back as bytes in an array of objects, since numpy's own arrays drop zeros at their ends
+There are two differences. A failure raises `GraphPipeError` with the server's text; the package raises an HTTPError
+without it. Strings are returned as bytes in an array of objects, since numpy's string arrays drop trailing zeros
 (G-095).
 """
 
@@ -32,13 +32,13 @@ _DEFAULTS = Settings()
 
 
 def execute(uri: str, inp: Any, input_name: str | None = None, output_name: str | None = None) -> Any:
-    """Ask for an inference with one input.
+    """Request an inference with one input.
 
     Returns:
-        The array if there is one, otherwise a list of arrays (G-093).
+        An array if there is one output, otherwise a list of arrays (G-093).
 
     Raises:
-        GraphPipeError: There is no result.
+        GraphPipeError: The request failed.
         ValueError: The input cannot be a tensor.
     """
     input_names = None if input_name is None else [input_name]
@@ -54,13 +54,13 @@ def execute_multi(
     output_names: Sequence[str] | None,
     config: str | bytes | None = None,
 ) -> list[Array]:
-    """Ask for an inference with any number of inputs.
+    """Request an inference with any number of inputs.
 
     Returns:
-        All outputs, in the order of their names if these are given.
+        All outputs, in the order of ``output_names`` if these are given.
 
     Raises:
-        GraphPipeError: There is no result.
+        GraphPipeError: The request failed.
         ValueError: The numbers of inputs and of their names differ (G-094), or an input cannot be a tensor.
     """
     tensors = [tensor_of(value, f"#{index}") for index, value in enumerate(inputs)]
@@ -71,42 +71,42 @@ def execute_multi(
 
 
 def metadata(uri: str) -> ModelDescription:
-    """Ask for the description of the model."""
+    """Request the description of the model."""
     return ModelDescription(metadata_in(_ask(uri, METADATA), _DEFAULTS.limit_bytes))
 
 
 def get_input_names(uri: str) -> list[str]:
-    """Names of the model's inputs, in their order."""
+    """The names of the model's inputs, in the server's order."""
     return [one.name for one in metadata(uri).response.inputs]
 
 
 def get_output_names(uri: str) -> list[str]:
-    """Names of the model's outputs, in their order."""
+    """The names of the model's outputs, in the server's order."""
     return [one.name for one in metadata(uri).response.outputs]
 
 
 def get_input_types(uri: str) -> list[np.dtype[Any] | None]:
-    """Types of the elements of inputs; None for unknown ones."""
+    """The element types of the inputs; None for unknown types."""
     return [_dtype(one) for one in metadata(uri).response.inputs]
 
 
 def get_output_types(uri: str) -> list[np.dtype[Any] | None]:
-    """Types of the elements of outputs; None for unknown ones."""
+    """The element types of the outputs; None for unknown types."""
     return [_dtype(one) for one in metadata(uri).response.outputs]
 
 
 def get_input_shapes(uri: str) -> list[list[int | None]]:
-    """Shapes of the inputs; None means any size."""
+    """The shapes of the inputs; None means any size."""
     return [_shape(one) for one in metadata(uri).response.inputs]
 
 
 def get_output_shapes(uri: str) -> list[list[int | None]]:
-    """Shapes of the outputs; None means any size."""
+    """The shapes of the outputs; None means any size."""
     return [_shape(one) for one in metadata(uri).response.outputs]
 
 
 class IODescription:
-    """An input or an output, read by methods as FlatBuffers are; texts are bytes."""
+    """An input or an output, with methods like those of FlatBuffers; texts are bytes."""
 
     def __init__(self, one: IOMetadata) -> None:
         self.Name = _said(one.name)
@@ -115,7 +115,7 @@ class IODescription:
         self.ShapeLength = _said_plainly(len(one.shape))
         self._shape = one.shape
 
-    def Shape(self, j: int) -> int:  # noqa: N802 - the name is given
+    def Shape(self, j: int) -> int:  # noqa: N802 - the name is that of the package
         """The size of one dimension; -1 means any size."""
         return self._shape[j]
 
@@ -127,7 +127,7 @@ class IODescription:
 
 
 class ModelDescription:
-    """A description of a model, read by methods as FlatBuffers are: ``m.Inputs(0).Name()``; texts are bytes.
+    """A description of a model, with methods like those of FlatBuffers: ``m.Inputs(0).Name()``; texts are bytes.
 
     Attributes:
         response: The description as a `MetadataResponse`.

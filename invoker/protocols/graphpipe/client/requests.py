@@ -1,4 +1,4 @@
-"""Makes requests, and results from answers, for the plain and the async client."""
+"""Encodes requests and decodes results, for the sync and the async client."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from invoker.tensors import LIMIT_BYTES, METADATA_REQUEST, InferRequest, Tensor,
 from invoker.tensors import GraphPipeError as Unfit
 
 Names = str | Sequence[str] | None
-"""The outputs that are wanted: one, several, or whatever the server gives."""
+"""The requested outputs: a name, several names, or None for the server's default."""
 
 METADATA: Final = Written([memoryview(METADATA_REQUEST)], len(METADATA_REQUEST))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings for the requests to a server.
+    """The settings of a client.
 
     Attributes:
-        timeout_s: How long each wait may take: for the connection, for sending, for each part of the answer.
-        limit_bytes: Larger answers are refused (G-096).
+        timeout_s: The limit in seconds of each wait: for the connection, for sending, for each part of the response.
+        limit_bytes: Larger responses are refused (G-096).
         headers: The headers of each HTTP request.
-        tls: TLS settings: for https, None trusts the authorities of this machine; for tcp, None means plain text.
-        scalar_as_vector: Send scalars with the shape [1], for servers that refuse those without a shape (G-039).
+        tls: The TLS settings. None: with https, the certificate authorities of this machine are trusted; with tcp,
+            there is no TLS.
+        scalar_as_vector: Whether scalars are sent with the shape [1], for servers that refuse scalars (G-039).
     """
 
     timeout_s: float = 60.0
@@ -44,7 +45,7 @@ class Settings:
 
 
 class Server:
-    """A server, and the connections to it, which are closed when the object is dropped.
+    """A server with the connections to it, which are closed when the object is garbage-collected.
 
     Raises:
         ValueError: The URL has none of the forms in `addresses`.
@@ -65,7 +66,7 @@ class Server:
         self.close = weakref.finalize(self, self.links.close)
 
     def ask(self, request: Written) -> Reply:
-        """Send a request and wait for the answer."""
+        """Send a request, and wait for the response."""
         link = self.links.take()
         try:
             return link.ask(request)
@@ -74,7 +75,7 @@ class Server:
 
 
 def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scalar_as_vector: bool) -> Written:
-    """A request in the form that is sent; numbers are views on the arrays, which must not change until it is sent.
+    """Encode a request; numbers are views on the arrays, which must not be changed until the request is sent.
 
     Raises:
         ValueError: A value cannot be a tensor.
@@ -86,7 +87,7 @@ def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scala
     labels = [repr(name) for name in names] or [f"#{index}" for index in range(len(inputs))]
     tensors = [
         tensor_of(value, label, scalar_as_vector=scalar_as_vector)
-        for value, label in zip(values, labels, strict=False)  # an empty dict has no labels
+        for value, label in zip(values, labels, strict=False)  # also for an empty dict
     ]
     return written_tensors(tensors, names, _names(outputs), config)
 
@@ -94,7 +95,7 @@ def written(inputs: Sequence[Any], outputs: Names, config: str | bytes, *, scala
 def written_tensors(
     tensors: Sequence[Tensor], input_names: Sequence[str], output_names: Sequence[str], config: str | bytes
 ) -> Written:
-    """Write a request of tensors; the names are counted before anything is sent (G-094)."""
+    """Encode a request with tensors; raises before sending if the number of names is wrong (G-094)."""
     if input_names and len(input_names) != len(tensors):
         raise ValueError(f"there are {len(input_names)} input names and {len(tensors)} inputs")
     raw = config.encode() if isinstance(config, str) else bytes(config)
@@ -105,7 +106,7 @@ def written_tensors(
 
 
 def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tensor:
-    """A value as it is sent; ``label`` names it in errors."""
+    """Convert a value to a tensor; ``label`` is its name in error texts."""
     try:
         tensor: Tensor = arrays().to_tensor(value)
     except Unfit as error:
@@ -116,7 +117,7 @@ def tensor_of(value: Any, label: str, *, scalar_as_vector: bool = False) -> Tens
 
 
 def arrays() -> ModuleType:
-    """Import the module that turns arrays into tensors and back. Metadata do not need it.
+    """Import the module that converts arrays to tensors and back; metadata do not need it.
 
     Raises:
         ModuleNotFoundError: numpy is not installed.
@@ -132,10 +133,10 @@ def arrays() -> ModuleType:
 
 
 def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
-    """The outputs in an answer, in the form that the caller asked for: see `GraphPipe.infer`.
+    """The outputs in a response, in the form that `GraphPipe.infer` returns.
 
     Raises:
-        GraphPipeError: There are no outputs.
+        GraphPipeError: The response is an error, or has no outputs.
     """
     names = _names(outputs)
     found = [array_of(tensor, reply) for tensor in tensors_in(reply, limit_bytes, len(names) if names else None)]
@@ -145,10 +146,10 @@ def result_of(reply: Reply, limit_bytes: int, outputs: Names) -> Any:
 
 
 def array_of(tensor: Tensor, reply: Reply) -> Any:
-    """An output as an array; raises GraphPipeError if numpy supports no array of its shape."""
+    """Convert an output to an array; raises GraphPipeError if numpy does not support its shape."""
     try:
         return arrays().to_array(tensor)
-    except Unfit as error:  # numpy supports no arrays of this shape
+    except Unfit as error:  # numpy does not support this shape
         raise GraphPipeError(error.code, f"an output cannot be an array: {error.detail}", reply.status) from error
 
 

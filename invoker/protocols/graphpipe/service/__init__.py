@@ -1,3 +1,3 @@
-"""Attaches GraphPipe to the transports: paths of the HTTP transport, bare sockets, batches."""
+"""Attaches GraphPipe to the HTTP transport and to raw sockets, and joins requests into batches."""
 
 __all__: list[str] = []

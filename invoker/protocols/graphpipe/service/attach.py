@@ -1,7 +1,7 @@
-"""`GraphPipeService`: attaches GraphPipe's paths to HTTP, and opens its bare sockets, as the settings say.
+"""`GraphPipeService`: attaches GraphPipe's paths to the HTTP transport, and opens its raw sockets.
 
-GraphPipe's modules are imported only when they are needed: at a start with functions of arrays, with a bare socket or
-with ``--http-root graphpipe``, otherwise at the first request for one of its paths.
+GraphPipe's modules are imported only when they are needed: at the start if functions have arrays, with a raw socket or
+with ``--http-root graphpipe``; otherwise at the first request for one of its paths.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _PATH: Final = "/graphpipe"
 _CONTROL: Final = "/control/"
 
 _SHARE: Final = 4
-"""A bare socket takes at most this fraction of the descriptors, so that idle clients leave some for other
-transports."""
+"""The connections of a raw socket may use at most this fraction of the file descriptors, so that idle clients leave
+enough for other transports."""
 
 
 class GraphPipeService(Service):
-    """Serves functions as GraphPipe models, on HTTP and on bare sockets."""
+    """Serves functions as GraphPipe models, over HTTP and on raw sockets."""
 
     name = "graphpipe"
     on_http = True
@@ -49,7 +49,7 @@ class GraphPipeService(Service):
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:
-        """Whether the service is served: on the HTTP transport, or on a socket of its own."""
+        """Whether the service is served: over HTTP, or on a raw socket."""
         settings = config.of(GraphPipeServiceSettings)
         if not is_chosen and (settings.has_socket or settings.http_root == "graphpipe"):
             given = "INVOKER_HTTP_ROOT, INVOKER_GRAPHPIPE_TCP or INVOKER_GRAPHPIPE_UNIX"
@@ -61,12 +61,12 @@ class GraphPipeService(Service):
 
     @classmethod
     def ports(cls, config: Config) -> Sequence[Port]:
-        """The port of the TCP socket, if one is set."""
+        """The port of the raw TCP socket, if one is set."""
         host, _, port = config.of(GraphPipeServiceSettings).graphpipe_tcp.rpartition(":")
         return (Port(host.strip("[]"), int(port), "GraphPipe", "INVOKER_GRAPHPIPE_TCP"),) if port else ()
 
     async def start(self) -> None:
-        """Check the functions, if that is quick, and bind the sockets.
+        """Check the functions if they have arrays, and bind the raw sockets.
 
         Raises:
             SpecError: An annotation declares an invalid shape.
@@ -81,22 +81,22 @@ class GraphPipeService(Service):
             await self._bind()
 
     def leave(self) -> None:
-        """Accept no more connections on the sockets."""
+        """Stop accepting connections on the raw sockets."""
         for transport in self._sockets:
             transport.leave()
 
     async def stop(self, grace_s: float) -> None:
-        """Close the sockets; requests under way have ``grace_s``. Idempotent."""
+        """Close the raw sockets; running requests have ``grace_s`` seconds to end. Idempotent."""
         for transport in self._sockets:
             await transport.stop(grace_s)
 
     @property
     def addresses(self) -> Sequence[Address]:
-        """The addresses of the TCP and the Unix socket."""
+        """The addresses of the raw TCP and the raw Unix socket."""
         return self._addresses
 
     def http_handler(self, path: str) -> Handler | None:
-        """The handler of GraphPipe's own paths, or of every path if GraphPipe is the root (G-107)."""
+        """The handler of GraphPipe's paths, or of every path if GraphPipe is the root (G-107)."""
         is_ours = self._is_root or path == _PATH or path.startswith((f"{_PATH}/", _CONTROL))
         if not is_ours:
             return None

@@ -1,9 +1,9 @@
-"""`Batching`: requests that come at the same time are one call of a function that asks for it (G-076).
+"""`Batching`: joins requests that come at the same time into one call, for functions with ``batch_max`` (G-076).
 
-The first of several compatible requests waits for others, as long and for as many rows as the function says; then they
-run as one. If this call fails, or its outputs do not fit a batch, each request runs alone, so that an error reaches
-only the caller who caused it. A caller that leaves, or has waited for as long as an inference may take, drops out of
-the batch; a call that runs only for this caller is cancelled.
+The first of several compatible requests waits for others; the function sets how long, and for how many rows. Then all
+run as one call. If this call fails, or its outputs cannot be split, each request runs alone, so that an error reaches
+only the caller that caused it. A caller that leaves, or reaches the time limit of an inference, is removed from the
+batch; a call that runs only for this caller is cancelled.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _NOTHING: Final = CheckedRequest(())
 
 _OK: Final = 200
 _TOLD: Final = 8
-"""How many addresses of a batch's callers the log lists."""
+"""How many addresses of callers the log lists for a batch."""
 
 
 class Converse(Protocol):
-    """Runs one request, or several as one, for their callers."""
+    """Runs one request, or a batch."""
 
     def __call__(self, model: Model, prepared: CheckedRequest, *, peer: str | Client) -> Awaitable[Answer | Reply]:
-        """Run a checked request, and return its response."""
+        """Run a checked request, and return its reply."""
 
 
 class Timely(Protocol):
-    """Runs ``work`` on ``size`` bytes: on the loop, or in a thread if it would block the loop for long (G-102)."""
+    """Runs ``work`` on ``size`` bytes: on the event loop, or in a thread if it would take long (G-102)."""
 
     async def __call__(self, size: int, work: Callable[[], T]) -> T:
         """Run ``work``, and return its result."""
@@ -52,22 +52,22 @@ class Timely(Protocol):
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """One request, and the future of its response."""
+    """One request, with the future of its reply."""
 
     prepared: CheckedRequest
     done: asyncio.Future[Reply]
     peer: str | Client
-    task: asyncio.Task[None] | None = None  # set if the request runs alone
+    task: asyncio.Task[None] | None = None  # the task, if the request runs alone
 
     def fail(self, error: InvocationError) -> None:
-        """Fail the request, because the drain's time limit passed before it was answered."""
+        """Fail the request, because the time limit of the drain has passed."""
         if not self.done.done():
             self.done.set_exception(error)
 
 
 @dataclass(eq=False, slots=True)
 class _Batch:
-    """Requests that will run as one."""
+    """Requests that will run as one call."""
 
     places: list[_Place] = field(default_factory=list)
     rows: int = 0
@@ -76,16 +76,16 @@ class _Batch:
 
 
 class Batching:
-    """The batches of one function.
+    """Makes the batches of one function.
 
     Args:
         model: The model of the function.
-        converse: Runs one request, or several as one.
+        converse: Runs one request, or a batch.
         timely: Joins requests and splits their answers.
-        limit_bytes: The most bytes of the inputs of a batch.
-        timeout_s: The time limit of each request, including its wait for others and a failed batch (G-079); 0 means no
-            limit.
-        driver: The driver, whose drain waits for the requests as soon as they are made (G-104).
+        limit_bytes: The largest total size of the inputs of a batch, in bytes.
+        timeout_s: The time limit of each request in seconds, including the wait for others and a failed batch (G-079);
+            0 means no limit.
+        driver: The driver, whose drain waits for all requests (G-104).
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class Batching:
         self._running: set[asyncio.Task[None]] = set()
 
     async def ask(self, prepared: CheckedRequest, peer: str | Client = "") -> Reply:
-        """Answer a request together with others.
+        """Run a request, together with others if possible.
 
         Args:
-            prepared: The request; requests with the same ``kind`` can be joined.
+            prepared: The request; those with the same ``kind`` can be joined.
             peer: The caller, for the log.
 
         Raises:
             DeadlineExceeded: The inference took too long.
-            asyncio.CancelledError: The client is gone.
+            asyncio.CancelledError: The client has left.
         """
         joined = self._model.spec.batching
         batch = self._open.get(prepared.kind)
@@ -142,10 +142,11 @@ class Batching:
             self._driver.exited(place)
             if not place.done.done() or place.done.cancelled():
                 self._leave(batch, place)
-            place.prepared = _NOTHING  # the batch's task may stay alive until the garbage collector runs (G-103)
+            # frees the tensors now: the task of the batch may stay in memory until the garbage collector runs (G-103)
+            place.prepared = _NOTHING
 
     def hurry(self) -> None:
-        """Run the requests that wait for others, since no others will come."""
+        """Run the waiting requests at once, since no others will come."""
         for kind, batch in list(self._open.items()):
             self._run(kind, batch)
 
@@ -180,12 +181,12 @@ class Batching:
                     one.task.add_done_callback(_forget)
 
     async def _together(self, places: Sequence[_Place]) -> bool:
-        """Run several requests as one; False when each has to run alone."""
+        """Run several requests as one call; False if each has to run alone."""
         peer = _all_of([one.peer for one in places])
         responses = await self._responses([one.prepared for one in places], peer)
         if isinstance(peer, Client):
             if responses is None:
-                peer.field = ""  # no caller gets the outcome of this attempt
+                peer.field = ""  # the error of the batch itself is not sent to a caller
             else:
                 peer.got(_OK)
         if responses is None:
@@ -207,7 +208,7 @@ class Batching:
             return await self._timely(answer.size, lambda: parted(answer, [one.count for one in several]))
         except GraphPipeError:
             return None
-        except Exception:  # a bug of the invoker; each request alone may still succeed
+        except Exception:  # a bug of the invoker; each request may still succeed alone
             log.exception("a batch failed inside the invoker")
             return None
 
@@ -216,7 +217,7 @@ class Batching:
             answer = await self._converse(self._model, place.prepared, peer=place.peer)
             if isinstance(answer, Answer):
                 answer = await self._timely(answer.size, answer.response)
-        except Exception as error:  # noqa: BLE001 - raised again by who awaits
+        except Exception as error:  # noqa: BLE001 - raised again where the future is awaited
             if not place.done.done():
                 place.done.set_exception(error)
         else:
@@ -225,7 +226,7 @@ class Batching:
 
 
 def _all_of(peers: Sequence[str | Client]) -> str | Client:
-    """The callers of a batch, combined as one client for the log."""
+    """Combine the callers of a batch into one client for the log."""
     addresses = list(dict.fromkeys(one if isinstance(one, str) else one.address for one in peers))
     more = f" and {len(addresses) - _TOLD} more" if len(addresses) > _TOLD else ""
     text = ", ".join(addresses[:_TOLD]) + more
@@ -233,11 +234,11 @@ def _all_of(peers: Sequence[str | Client]) -> str | Client:
 
 
 def _forget(task: asyncio.Task[None]) -> None:
-    """Drop the traceback of a cancelled task, which refers to tensors and to the task itself (G-103)."""
+    """Drop the traceback of a cancelled task, which refers to tensors and to the task (G-103)."""
     with suppress(asyncio.CancelledError):
         task.exception()
 
 
 def _size(prepared: CheckedRequest) -> int:
-    """The bytes that joining copies for a request."""
+    """How many bytes of a request are copied to join it."""
     return sum(one.tensor.size for one in prepared.given)

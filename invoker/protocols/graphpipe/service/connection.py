@@ -1,11 +1,11 @@
-"""`FramedConnection`: one connection of a bare GraphPipe socket, where each message follows its length.
+"""`FramedConnection`: one connection to a raw GraphPipe socket, on which each message follows its length.
 
-Two more messages are read while one is answered, and no more (G-019). A client that has sent its last message may
-half-close and wait. The running inference of a client that is gone is cancelled: a reset is noticed at once, as is the
-end of a Unix socket; over TCP, a close looks like the end of the requests.
+While one message is answered, two more are read (G-019). A client may half-close after its last message and wait. If a
+client leaves, its running inference is cancelled: a reset, and the close of a Unix socket, are noticed at once; over
+TCP, a close cannot be distinguished from a half-close.
 
-Before its first message a client may name the model that it asks (ADR 16): a length whose highest bit is set, and so
-many bytes of UTF-8. Without a name it is the first model of the catalogue.
+Before its first message a client may name a model (ADR 16): it sends a length whose highest bit is set, and then this
+many bytes of UTF-8. Without a name it gets the first model of the catalogue.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LOOK_S: Final = 0.25
 
 
 class FramedConnection:
-    """One connection. One task reads ahead, and the task that calls `run` answers.
+    """One connection: one task reads ahead, and the task that calls `run` answers.
 
     Args:
-        inferences: Runs inferences with the named model, or the first one.
+        inferences: Runs the inferences.
         reader: The bytes from the client.
         writer: The bytes to the client.
         transport: The name of the transport, for the log.
@@ -53,22 +53,22 @@ class FramedConnection:
         self._reader = reader
         self._writer = writer
         self._transport = transport
-        self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # reading waits if full
+        self._ahead: asyncio.Queue[bytearray | GraphPipeError | None] = asyncio.Queue(1)  # if it is full, reading waits
         self._reading: asyncio.Task[None] | None = None
-        self._begun = 0  # messages that have begun to arrive and are not yet answered
+        self._begun = 0  # how many messages have begun to arrive and are not answered yet
         self._is_ending = False
         self._model = inferences.first
         self._may_name = True
-        self._answering: asyncio.Task[Any] | None = None  # the task that is cancelled to end the running inference
+        self._answering: asyncio.Task[Any] | None = None  # the task to cancel, in order to end the running inference
         self._looking: asyncio.TimerHandle | None = None
         self._share = inferences.share()
-        self._held = 0  # bytes of messages that were read but not yet passed to an inference
+        self._held = 0  # how many bytes of messages were read but not passed to an inference yet
 
     async def run(self) -> None:
         """Answer messages until the client sends no more.
 
         Raises:
-            OSError: The connection broke, or the client is too slow.
+            OSError: The connection was lost, or the client is too slow.
         """
         loop = asyncio.get_running_loop()
         self._reading = loop.create_task(self._read(), name="read graphpipe")
@@ -84,7 +84,7 @@ class FramedConnection:
                 self._held -= len(message)
                 self._share.shrink(self._held)
                 response = await self._watched(message)
-                message = None  # otherwise this variable would keep the message until the next one comes
+                message = None  # otherwise the variable would keep the message until the next one comes
                 await self._write(response)
                 del response
                 self._begun -= 1
@@ -96,34 +96,34 @@ class FramedConnection:
         await self._close()
 
     async def refuse(self, error: GraphPipeError) -> None:
-        """Send an error, after which the connection cannot be used any more."""
+        """Send an error, and end the connection."""
         await self._write(self._inferences.refuse(error, transport=self._transport))
         if self._writer.can_write_eof() and not self._writer.transport.is_closing():
             self._writer.write_eof()
-        with suppress(TimeoutError):  # closing now would reset the connection, perhaps before the response is read
+        with suppress(TimeoutError):  # a close now could reset the connection before the client has read the response
             async with asyncio.timeout(_LINGER_S):
                 while await self._reader.read(_READ_BYTES):
                     pass
 
     def end_when_idle(self) -> None:
-        """End the connection now, or when all begun messages are answered."""
+        """End the connection as soon as all messages that have begun to arrive are answered."""
         self._is_ending = True
         if not self._begun and self._ahead.empty():
             self._ahead.put_nowait(None)
 
     def abort(self) -> None:
-        """Cut the connection at once, without sending written bytes."""
+        """Close the connection at once, without sending buffered bytes."""
         self._writer.transport.abort()
         asyncio.get_running_loop().call_soon(
             self._forget
-        )  # done after the reader was notified that the connection is lost
+        )  # runs after the reader was notified of the loss of the connection
 
     def _forget(self) -> None:
-        """Drop the bytes that were being written when the connection broke; the reader's error would keep them."""
+        """Drop the bytes that were not sent when the connection was lost; the reader's error would keep them."""
         let_go(self._reader.exception())
 
     async def _watched(self, message: bytearray) -> Reply:
-        """Answer a message, but stop when the client has gone meanwhile (G-013, G-075)."""
+        """Answer a message; cancel the inference if the client leaves meanwhile (G-013, G-075)."""
         self._answering = task = asyncio.current_task()
         assert task is not None, "a connection is run by a task"
         self._look_later()
@@ -144,7 +144,7 @@ class FramedConnection:
         self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
 
     def _look(self, _: object = None) -> None:
-        """Cancel the running inference if its client has gone."""
+        """Cancel the running inference if its client has left."""
         if self._answering is None:
             return
         if self._is_gone():
@@ -154,11 +154,11 @@ class FramedConnection:
             self._look_later()
 
     def _is_gone(self) -> bool:
-        """Whether the client is gone. A client that has only half-closed still waits for answers."""
+        """Whether the client has left; a client that has only half-closed still waits for responses."""
         assert self._reading is not None
         if self._writer.transport.is_closing() or (self._reading.done() and self._reading.exception() is not None):
             return True
-        # The loop does not notice the end of a connection from which it does not read, so the socket is asked.
+        # asyncio does not notice the end of a connection while reading is paused, so the socket is checked.
         poll = select.poll()
         poll.register(self._writer.get_extra_info("socket").fileno(), 0)
         return bool(poll.poll(0))
@@ -167,7 +167,8 @@ class FramedConnection:
         """Queue each message, then None, or the error that ends the reading."""
         try:
             last = await self._read_all()
-        except OSError:  # an answering task sees that this one failed; one that waits for a message needs the None
+        # a task that is answering sees that this task failed; a task that waits for a message needs the None
+        except OSError:
             if self._ahead.empty():
                 self._ahead.put_nowait(None)
             raise
@@ -188,11 +189,11 @@ class FramedConnection:
                 return message
             self._held += len(message)
             await self._ahead.put(message)
-            del message  # otherwise it would be kept until the next one comes
+            del message  # otherwise the variable would keep the message until the next one comes
         return None
 
     async def _message(self, begin: bytes) -> bytearray | GraphPipeError:
-        """The message that begins with these bytes, or the error for which it is not read (G-017)."""
+        """Read the message that begins with these bytes; returns an error if it is refused (G-017)."""
         until_s = asyncio.get_running_loop().time() + self._inferences.settings.body_s
         prefix = begin + await self._exactly(LENGTH.size - len(begin), until_s)
         (size,) = LENGTH.unpack(prefix)
@@ -210,24 +211,24 @@ class FramedConnection:
             try:
                 return await self._exactly(size, until_s)
             except Overloaded as error:
-                # at once, since otherwise others would be refused until this connection has ended
+                # releases the memory now; otherwise other clients would be refused until this connection ends
                 self._share.shrink(self._held)
                 return translated(error)
         code = Code.TOO_LARGE if size else Code.MALFORMED
         return GraphPipeError(code, f"the message announces {size} bytes; expected 1 to {limit_bytes}")
 
     async def _exactly(self, size: int, until_s: float) -> bytearray:
-        """Read this many bytes.
+        """Read exactly this many bytes.
 
         Args:
             size: How many bytes.
-            until_s: When the bytes must have come. Each byte that comes extends this time, according to the slowest
+            until_s: The time by which the bytes must have come; each received byte extends it, by the slowest allowed
                 speed (G-014).
 
         Raises:
-            EOFError: The client ends before.
-            Overloaded: The process holds too much already.
-            TimeoutError: The bytes do not come in time.
+            EOFError: The client closed before.
+            Overloaded: The process already holds too many bytes.
+            TimeoutError: The bytes did not come in time.
         """
         got = bytearray()
         while len(got) < size:
@@ -266,15 +267,15 @@ class FramedConnection:
                 await self._send(view[at : at + _PIECE_BYTES])
 
     async def _send(self, data: bytes | memoryview) -> None:
-        """Write; the client must take the earlier bytes within the limit."""
+        """Write bytes; the client must take the earlier ones within the time limit."""
         self._check_open()
         self._writer.write(data)
         await self._taken()
 
     def _check_open(self) -> None:
-        """Raise an error of the connection if it is lost.
+        """Raise an error if the connection is lost.
 
-        Otherwise a write would raise an error of uvloop that looks like a bug of the caller.
+        Without this, a write would raise an error of uvloop that looks like a bug of the caller.
 
         Raises:
             ConnectionResetError: The connection is lost.
@@ -289,7 +290,7 @@ class FramedConnection:
             await self._writer.drain()
 
     async def _close(self) -> None:
-        """Close the connection once the client has taken everything; raises TimeoutError if it does not."""
+        """Close the connection after the client has taken all bytes; raises TimeoutError if it does not."""
         self._check_open()
         self._writer.transport.set_write_buffer_limits(0)
         await self._taken()

@@ -1,13 +1,12 @@
-"""GraphPipe on bare sockets: TCP and Unix ones, each message follows its length (G-016).
+"""`FramedTransport`: serves GraphPipe on raw TCP and Unix sockets, where each message follows its length (G-016).
 
-A message is a FlatBuffer with size prefix: four bytes little-endian with its length, then the buffer; in both
-directions. Requests of a connection are answered in order, one at a time; while one runs, the next two are read, and no
-more (G-019): a client that sends on is stopped by its own socket. A client may half-close after its last request; the
-running inference of a client that is gone is cancelled.
+In both directions, a message is a FlatBuffer with a size prefix: its length in four bytes, little-endian, then the
+buffer. Requests of a connection are answered in order, one at a time. While one runs, only the next two are read
+(G-019), so TCP flow control stops a client that sends more. A client may half-close after its last request. If a client
+leaves, its running inference is cancelled.
 
-Between requests a client may be silent for as long as it likes, so there is a limit to how many may be connected. Once
-a message has begun, its length included, it has to come at a minimal speed, and a response has to be taken at a minimal
-speed.
+Between requests a client may be silent without a time limit, so the number of connections is limited. A message that
+has begun must come at a minimal speed, and a response must be taken at a minimal speed.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ _TCP: Final = Purpose("GraphPipe", "--graphpipe-tcp", "--graphpipe-tcp")
 _UNIX: Final = Purpose("GraphPipe", "--graphpipe-unix")
 _CLOSE_S: Final = 5.0
 _LATE_S: Final = 0.5
-"""Seconds in which a client that connected just when the transport left may still send a request."""
+"""For this many seconds after `leave`, a client that has just connected may still send a request."""
 
 
 class FramedTransport:
-    """Serves models on one address: the first one, and the others to clients that name them.
+    """Serves models on one address: the first model by default, and the others to clients that name them.
 
     Args:
         inferences: Runs the inferences.
         address: ``host:port``, or the path of a Unix socket.
         is_unix: Whether the address is the path of a Unix socket.
-        mode: Permissions of a Unix socket's file, in octal.
-        tls: TLS settings for TCP; None serves plain text.
+        mode: The file permissions of a Unix socket.
+        tls: The TLS settings for TCP; None: there is no TLS.
         share_port: Whether other processes may bind the same port.
     """
 
@@ -68,10 +67,10 @@ class FramedTransport:
         self._is_leaving = False
 
     async def start(self) -> str:
-        """Bind, and begin to answer.
+        """Bind the address, and start to serve.
 
         Returns:
-            The address, with the port that was taken.
+            The address, with the actual port.
 
         Raises:
             StartupError: The address cannot be bound.
@@ -86,7 +85,7 @@ class FramedTransport:
         return address_of(sock)
 
     def leave(self) -> None:
-        """Accept no more connections. Open connections end once their requests are answered."""
+        """Stop accepting connections; open ones end after their requests are answered."""
         self._is_leaving = True
         if self._acceptor is not None:
             self._acceptor.close()
@@ -94,7 +93,7 @@ class FramedTransport:
             connection.end_when_idle()
 
     async def stop(self, grace_s: float) -> None:
-        """Accept no more; requests under way have ``grace_s`` before their connections are cut. Idempotent."""
+        """Stop serving; running requests have ``grace_s`` seconds before their connections are closed. Idempotent."""
         self.leave()
         if self._acceptor is not None:
             await self._acceptor.drop()
@@ -132,7 +131,7 @@ class FramedTransport:
             log.debug("a GraphPipe connection was cut")  # only `stop` cancels this task
         except OSError as error:
             log.debug("a GraphPipe connection broke: %s", error)
-            let_go(error)  # the error's frames refer to the response, and the connection's reader refers to the error
+            let_go(error)  # the traceback refers to the response, and the connection's reader keeps the error
         finally:
             if late is not None:
                 late.cancel()

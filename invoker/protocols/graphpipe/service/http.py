@@ -1,8 +1,8 @@
-"""GraphPipe on the HTTP transport: models at ``/graphpipe``, ``/graphpipe/NAME`` and, if wanted, ``/``; readiness.
+"""GraphPipe over HTTP: models at ``/graphpipe``, ``/graphpipe/NAME`` and, by a setting, ``/``; and readiness checks.
 
-A POST is an inference; a GET gives the description of the model, as JSON with the keys of the Go implementation, or
-as a page for clients that prefer HTML. Errors of an inference are buffers, whatever the HTTP status (G-082); errors of
-the HTTP around it are text.
+A POST is an inference. A GET returns the description of the model, as JSON with the keys of the Go implementation, or
+as HTML if the client prefers that. Errors of an inference are buffers with any HTTP status (G-082); errors of HTTP are
+text.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 _BUSY: Final = frozenset({Code.OVERLOADED, Code.NOT_READY})
 _LARGEST_DIGITS: Final = 18
 _MOST_BYTES: Final = 1 << 16
-"""The most bytes of a small body."""
+"""The largest size of a small body, in bytes."""
 
 
 class GraphPipeHandler(PromptHandler, WholeHandler):
-    """Answers requests whose path is a model's.
+    """Answers requests for models.
 
     Args:
         inferences: Runs the inferences.
-        path: The path of the first model; the others are below it.
-        is_ready: Whether this process should get traffic.
+        path: The path of the first model; those of the others are below it.
+        is_ready: Returns whether this process should get traffic.
     """
 
     takes_packed = False
@@ -62,14 +62,14 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         self._is_ready = is_ready
 
     async def answer(self, exchange: Exchange) -> Response:
-        """Infer, describe a model, or report readiness, by the path and the method."""
+        """Run an inference, describe a model, or report readiness, depending on the path and the method."""
         head = exchange.head
         if exchange.path.startswith("/control/"):
             return await self._control(head)
         model = self._model(exchange.path)
         if model is None:
             return _logged(
-                head, _text(404, f"{exchange.path!a}is not a path of this server; models are at {self._where()}")
+                head, _text(404, f"{exchange.path!a} is not a path of this server; models are at {self._where()}")
             )
         if head.method in ("GET", "HEAD"):
             if not model.is_told:
@@ -82,12 +82,12 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return await self._infer(exchange, model, head)
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """The way to answer small inferences with this head without a task; None for all others (G-102)."""
+        """The callback for a small inference with this head, which needs no task; None for others (G-102)."""
         found = self.whole(head)
         return None if found is None else found.listen
 
     def whole(self, head: RequestHead) -> Inferring | None:
-        """The way to answer small inferences with this head in a thread; None for all others."""
+        """Prepare for small inferences with this head, which a thread can answer; None for others."""
         model = self._model(head.path) if head.method == "POST" else None
         size = _announced(head)
         if model is None or size is None or not can_tell(model) or _misfit(head) is not None:
@@ -113,7 +113,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
             return _logged(head, _text(408, error.detail, close=True))  # G-014
 
     def _refused(self, head: RequestHead) -> Response | None:
-        """Refuse a request by its head, before the body is read; None if the head is valid."""
+        """The refusal of a request by its head, before the body is read; None if the head is valid."""
         if (refused := _misfit(head)) is not None:
             return _logged(head, refused)
         announced = _announced(head)
@@ -134,7 +134,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return Response(status, tuple(headers), b"", answered.pieces, close)
 
     def _described(self, model: Model, head: RequestHead) -> Response:
-        """The response with the metadata, without an invocation (G-092): JSON unless HTML is preferred."""
+        """The response with the metadata, as JSON unless the client prefers HTML; there is no invocation (G-092)."""
         found = rank(head.value("accept").strip() or "*/*", [_JSON, _HTML])
         if not found:
             return _text(406, f"the metadata is {_JSON} or {_HTML}, and Accept allows neither")
@@ -146,7 +146,7 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
         return Response(200, (("Content-Type", _JSON), vary), f"{text}\n".encode("utf-8", "replace"))
 
     async def _control(self, head: RequestHead) -> Response:
-        """G-010: Answer the questions below ``/control/``; there are no others (G-011)."""
+        """G-010, G-011: Answer the readiness checks, which are the only paths below ``/control/``."""
         question = head.path.removeprefix("/control/")
         if question not in ("is_ready", "is_alive"):
             return _text(404, "there are /control/is_ready and /control/is_alive")
@@ -168,13 +168,13 @@ class GraphPipeHandler(PromptHandler, WholeHandler):
 
 
 class Inferring(PreparedRequest):
-    """Small inferences with one head; `listen` answers one on the loop.
+    """Small inferences that share a head; `listen` answers one on the event loop.
 
     Args:
-        inferences: Have the limits.
-        model: The model that is asked.
+        inferences: The inferences, with their limits.
+        model: The model of the requests.
         head: The head of the requests.
-        make: Makes a response of a reply; ``close`` says whether it is the last one of its connection.
+        make: Makes a response from a reply; ``close``: whether the connection is closed after it.
     """
 
     def __init__(self, inferences: Inferences, model: Model, head: RequestHead, make: Callable[..., Response]) -> None:
@@ -188,16 +188,16 @@ class Inferring(PreparedRequest):
         self._metadata = _metadata(head)
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
-        """A session for one request, which must still receive the body."""
+        """A session for one request, which will receive the body next."""
         return self._session(), (body,)
 
     def listen(self, request: Exchange) -> PromptInference:
-        """Begin to answer one request in the callbacks that bring its body."""
+        """Start to answer one request; its frames are handled in callbacks."""
         session = self._session(request.share)
         return PromptInference(request, session, self._inferences.driver, self.timeout_s, self._refuse)
 
     def refusal(self, error: InvocationError) -> Response:
-        """The response to a request for which there is no session."""
+        """The response to a request that is refused before a session exists."""
         return self._make(self._inferences.refuse(translated(error), transport=self._transport))
 
     def _session(self, share: Share | None = None) -> ToldSession:
@@ -213,12 +213,12 @@ class Inferring(PreparedRequest):
 
 
 def _transport(head: RequestHead) -> str:
-    """The name of the request in the log: its method and path."""
+    """The description of a request for the log: its method and path."""
     return f"{head.method} {head.path if head.path.isprintable() else ascii(head.path)}"
 
 
 def _announced(head: RequestHead) -> int | None:
-    """The length of the body that its head announces; None if it announces none."""
+    """The length of the body that the head announces; None if it announces none."""
     digits = head.value("content-length").strip()
     if not (digits.isascii() and digits.isdigit()):
         return None
@@ -226,7 +226,7 @@ def _announced(head: RequestHead) -> int | None:
 
 
 def _misfit(head: RequestHead) -> Response | None:
-    """The refusal of a request whose head shows that it is no inference; None if it may be one."""
+    """The refusal of a request whose head shows that it is not an inference; None if it may be one."""
     encoding = head.value("content-encoding").strip().lower()
     if encoding not in ("", "identity"):
         text = f"a body with Content-Encoding {encoding!a} is not supported; send it uncompressed"
@@ -237,7 +237,7 @@ def _misfit(head: RequestHead) -> Response | None:
 
 
 def _logged(head: RequestHead, response: Response, *, request: str = "nothing") -> Response:
-    """Write the log line of a response without a buffer (G-105), and return the response."""
+    """Write the log line for a response without a buffer (G-105), and return the response."""
     told = {"request": request, "status": response.status, "bytes": len(response.body)}
     log.info("%s answered", _transport(head), extra=told)
     return response
@@ -249,7 +249,7 @@ def _text(status: int, text: str, headers: tuple[tuple[str, str], ...] = (), *, 
 
 
 def _metadata(head: RequestHead) -> Headers:
-    """The request's headers, as functions see them (G-108)."""
+    """The headers of a request that functions can read (G-108)."""
     joined: dict[str, str] = {}
     for name, value in head.headers:
         joined[name] = f"{joined[name]}, {value}" if name in joined else value

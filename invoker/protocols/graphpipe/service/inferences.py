@@ -1,7 +1,7 @@
-"""`Inferences`: the models of a driver's functions, and one inference after the other with them, for any transport.
+"""`Inferences`: runs inferences with the models of a driver's functions, for any transport.
 
-A buffer goes in and a response comes out; between them stands one conversation on the loop. Large buffers are read and
-written in a thread, so that the loop does not wait for them (G-102).
+An inference takes a buffer and returns a response, by one conversation on the event loop. Large buffers are decoded and
+encoded in a thread, so that the loop is not blocked (G-102).
 """
 
 from __future__ import annotations
@@ -39,30 +39,33 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _HEAP_BYTES = 8 << 20
-"""glibc gives memory back to the system, and takes it anew page by page, beyond twice the largest mapped block that was
-freed. Blocks of tensors come and go with each request; at 1 MiB their pages took longer than all the rest."""
+"""A block of this size is allocated and freed once. glibc returns free memory above twice the largest mapped block that
+was ever freed, and gets it again page by page. Each request allocates and frees blocks for tensors; at 1 MiB, getting
+the pages took longer than all other work."""
 
 _LARGE_BYTES = 1 << 20
-"""A buffer from which on it is read and written in a thread; what is smaller takes less than waking one."""
+"""Buffers of this size or larger are decoded and encoded in a thread; for smaller ones, waking a thread would take
+longer."""
 
 
 _AUTHORS = (Code.FUNCTION_FAILED, Code.BAD_OUTPUT)
-"""Mistakes of a function's author, which an operator should see."""
+"""The codes of mistakes by a function's author, which are logged as warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPipeSettings:
-    """How inferences are treated.
+    """The settings of inferences.
 
     Attributes:
-        limit_bytes: The largest request that is accepted (G-004).
-        timeout_s: The time from the whole request to the response (G-079); 0 means no limit.
-        is_root: Whether the path ``/`` of the HTTP transport belongs to a model, too.
+        limit_bytes: The largest request that is accepted, in bytes (G-004).
+        timeout_s: The time limit in seconds from the end of the request to the response (G-079); 0 means no limit.
+        is_root: Whether a model is also served at the HTTP path ``/``.
         plain_status: Whether responses with errors have the HTTP status 200 (G-081).
-        body_s: The time limit of a request over a socket, extended by the time that its bytes take at ``bytes_per_s``.
-        bytes_per_s: The slowest speed of a request that is tolerated.
-        write_s: A client that takes longer than this for a MiB of its response loses its connection.
-        connections: How many may be open at once on each bare socket; the next one is refused.
+        body_s: The time limit in seconds for receiving a request on a raw socket, plus the time for its bytes at
+            ``bytes_per_s``.
+        bytes_per_s: The slowest speed at which a request may come.
+        write_s: A client that takes more than this many seconds for a MiB of a response is disconnected.
+        connections: How many connections each raw socket may have at once; further ones are refused.
     """
 
     limit_bytes: int = LIMIT_BYTES
@@ -79,21 +82,21 @@ class Inferences:
     """Runs inferences.
 
     Args:
-        driver: Runs bodies.
-        settings: Limits.
-        note: Takes the line of each request: name of the logger, text, ``extra``; None: it is logged at once, as are
-            warnings.
+        driver: Runs the functions.
+        settings: The settings of inferences.
+        note: Called with the log line of each request: name of the logger, text, ``extra``. None: the line is logged at
+            once, as warnings always are.
 
     Attributes:
-        driver: Runs bodies.
-        models: The models by name; transports without names use the first one.
+        driver: Runs the functions.
+        models: The models by name; the first one is the default.
 
     Raises:
         SpecError: An annotation declares an invalid shape.
     """
 
     def __init__(self, driver: Driver, settings: GraphPipeSettings, *, note: Note | None = None) -> None:
-        bytes(_HEAP_BYTES)  # freed at once; no page of this memory is ever written, so none is used
+        bytes(_HEAP_BYTES)  # freed at once; its pages are never written, so they take no memory
         self.settings = settings
         self.limit_bytes = min(settings.limit_bytes, driver.engine.limits.hard_bytes)
         self.driver = driver
@@ -109,11 +112,11 @@ class Inferences:
 
     @property
     def first(self) -> Model:
-        """The model of transports without names."""
+        """The default model."""
         return next(iter(self.models.values()))
 
     def share(self) -> Share:
-        """A share of the process's memory, for a transport to count the bytes that it reads."""
+        """A share of the process's memory budget, in which a transport counts the bytes that it reads."""
         return self.driver.engine.memory.share()
 
     async def infer(
@@ -126,19 +129,19 @@ class Inferences:
         transport: str,
         peer: str | Client = "",
     ) -> Reply:
-        """Answer one request, with a result or an error.
+        """Run one inference; the reply has the result or an error.
 
         Args:
-            model: The model that is asked.
-            buffer: The request; it must not change any more.
-            share: Counts the bytes of the buffer, and from now on also those of its elements; None: the inference has a
-                share of its own.
+            model: The model.
+            buffer: The request, which must not be changed any more.
+            share: The share that counts the bytes of the buffer, and from now on also those of copies of elements;
+                None: the inference makes its own share.
             metadata: The metadata of the conversation.
             transport: The transport, for the log.
             peer: The caller, for the log.
 
         Raises:
-            asyncio.CancelledError: The peer is gone; so is the invocation.
+            asyncio.CancelledError: The peer has left, and the invocation was cancelled.
         """
         began = time.monotonic()
         about, was_opened = "nothing", False
@@ -159,7 +162,7 @@ class Inferences:
             response = await self._answered(model, prepared, peer)
         except InvocationError as error:
             response = refusal(translated(error))
-        except Exception:  # a fault of a session or driver; its text must not reach the peer
+        except Exception:  # a bug of the invoker, whose text must not be sent to the peer
             log.exception("an inference failed inside the invoker")
             response = refusal(translated(InternalError()))
         finally:
@@ -169,10 +172,10 @@ class Inferences:
         return response
 
     def refuse(self, error: GraphPipeError, *, transport: str) -> Reply:
-        """Answer a request that could not be read.
+        """Make the reply to a request that could not be read.
 
         Args:
-            error: Why it could not be read.
+            error: The error of reading.
             transport: The transport, for the log.
         """
         response = refusal(error)
@@ -189,22 +192,22 @@ class Inferences:
         model: Model | None = None,
         request: str = "",
     ) -> None:
-        """Write the only log line of a request (G-105), with nothing of its values or its config (G-106).
+        """Write the only log line of a request (G-105), without values and config (G-106).
 
-        Errors of codecs and functions may quote both, so only the client gets their texts.
+        The texts of errors are not logged, since codecs and functions may quote values or the config.
 
         Args:
-            response: The response to it.
-            transport: The transport by which it came.
-            began: When, on the clock of ``time.monotonic``.
+            response: The reply.
+            transport: The name of the transport.
+            began: When the request began, on the clock of ``time.monotonic``.
             was_opened: Whether there was an invocation.
-            model: The model that was asked; None if the request could not be read.
-            request: The request's tensors, as the log shows them.
+            model: The model; None if the request could not be read.
+            request: The description of the request's tensors for the log.
         """
         code = 0 if response.error is None else int(response.error.code)
         extra: dict[str, Any] = {}
         if model is not None:
-            # if a function takes any inputs, clients choose their names, which may be unprintable
+            # if a function takes inputs with any names, clients choose the names, which may be unprintable
             about = request if request.isprintable() else ascii(request)
             extra = {"function": model.spec.name, "request": about}
         extra |= {"code": code, "bytes": response.size, "seconds": round(time.monotonic() - began, 6)}
@@ -244,7 +247,7 @@ class Inferences:
         session = GraphPipeSession(model)
         frames: Iterator[CheckedRequest | Row] = chain(
             (prepared,), map(Row, range(prepared.rows or 0))
-        )  # the request, then its rows if the function takes them one by one
+        )  # the request, and then its rows if the function is fed by rows
         answers: list[Answer | Reply] = []
 
         async def read() -> CheckedRequest | Row | None:
@@ -263,7 +266,9 @@ class Inferences:
                 peer=peer,
             )
             return answers[0] if answers else refusal(translated(error or InternalError()))
-        finally:  # or the conversation keeps these until the garbage collector runs, which takes many small requests
+        # otherwise the conversation keeps these until the garbage collector runs, which may be after many small
+        # requests
+        finally:
             session.release()
             answers.clear()
 

@@ -1,4 +1,4 @@
-"""`PromptInference`: one small inference on the HTTP transport of the loop, in the callbacks that bring its body."""
+"""`PromptInference`: one small inference over HTTP on the event loop, without a task."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from invoker.transports.http.exchange import Exchange
 
 
 class PromptInference:
-    """Gathers the body, and then is the wire of the conversation that answers it.
+    """Collects the body of a request in callbacks, and is then the connection of the conversation that answers it.
 
     Args:
-        request: The request to which this object listens.
-        session: Makes the response of the body.
+        request: The HTTP request, to whose frames this object listens.
+        session: Makes the response.
         driver: Runs the conversation.
-        timeout_s: The time from the end of the body to the response; None means no limit.
-        refuse: The response where the body does not come, or not in time.
+        timeout_s: The time limit in seconds from the end of the body to the response; None means no limit.
+        refuse: Makes the response if the body does not come completely, or not in time.
     """
 
     __slots__ = ("_body", "_driver", "_reactor", "_refuse", "_request", "_response", "_session", "_timeout_s", "_timer",
@@ -49,10 +49,10 @@ class PromptInference:
         self._timer: asyncio.TimerHandle | None = None
         self._response: Response | None = None
 
-    # The listener of the request.
+    # The interface of listeners.
 
     def arrived(self, frame: RequestHead | BodyChunk | None) -> bool:
-        """Gather the body; its end begins the conversation."""
+        """Collect the body; at its end, start the conversation."""
         if isinstance(frame, BodyChunk):
             self._body += frame.payload
         elif frame is None:
@@ -60,7 +60,7 @@ class PromptInference:
         return True
 
     def fail(self, error: InvocationError) -> None:
-        """Refuse the request, since its body is late, or larger than the process may hold."""
+        """Refuse the request, since its body is late, or the process holds too many bytes."""
         self._request.answer(self._refuse(error))
 
     def gone(self) -> None:
@@ -81,21 +81,21 @@ class PromptInference:
         reactor.arrived(body)
         reactor.arrived(None)
 
-    # The wire of the conversation.
+    # The interface of connections.
 
     def accepted(self) -> None:
-        """Do nothing: nothing is sent before the conversation is over."""
+        """Do nothing: nothing is sent before the conversation ends."""
 
     def ask(self) -> None:
-        """Do nothing, since the whole request has come."""
+        """Do nothing: the whole request has come."""
 
     def write(self, frame: Any) -> bool:
-        """Keep the response until the conversation is over."""
+        """Keep the response until the conversation ends."""
         self._response = frame
         return True
 
     async def room(self) -> None:
-        """There is always room, so this returns at once."""
+        """Never called, since there is always room."""
         raise AssertionError("there is always room")
 
     def _close(self, close: Close) -> None:

@@ -1,8 +1,7 @@
-"""`ToldSession`: an inference that a transport runs without a task, with its log line and the transport's frames.
+"""`ToldSession`: a session for transports that run small inferences without a task; it also writes the log line.
 
-It stands between a driver and a `GraphPipeSession`: the transport gives it a buffer, and gets the frame that it makes
-of the `Reply`. The thread of the conversation also reads the buffer and lays out the response, so buffers are small
-(G-102).
+It wraps a `GraphPipeSession`: the transport passes a buffer to it, and gets a frame that is made from the `Reply`. The
+buffer is decoded and the response encoded in the thread of the conversation, so only small buffers are allowed (G-102).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from invoker.protocols.graphpipe.session import GraphPipeSession
 
 
 def can_tell(model: Model) -> bool:
-    """Whether a model's inferences run one by one, neither in batches nor in rows."""
+    """Whether the inferences of a model are neither joined into batches nor fed by rows."""
     return not model.by_row and model.spec.batching.rows <= 1
 
 
@@ -32,13 +31,13 @@ class ToldSession:
     """One inference.
 
     Args:
-        inferences: Has the limits, and writes the log line.
-        model: The model that is asked.
-        make: Makes the frame of the transport.
+        inferences: The inferences, with the limits and the log.
+        model: The model.
+        make: Makes the transport's frame from a reply.
         transport: The transport, for the log.
         metadata: The metadata of the conversation.
-        share: Counts the bytes of the buffer and of its elements; None: the inference has a share of its own for the
-            elements.
+        share: The share that counts the bytes of the buffer and of copies of elements; None: the inference makes its
+            own share for the copies.
     """
 
     __slots__ = (
@@ -77,10 +76,11 @@ class ToldSession:
         self._was_opened = False
         self._share = share
         self._owned: Share | None = None
-        self._untold = [True]  # emptied by the thread that logs, which may be another one than the function's
+        # emptied by the thread that writes the log, which may differ from the thread of the function
+        self._untold = [True]
 
     def receive(self, frame: bytes) -> Sequence[CallStep]:
-        """Check the request, and open its invocation or refuse it."""
+        """Check the request, and open the invocation or refuse the request."""
 
         def weigh(size: int) -> None:
             share = self._share
@@ -91,22 +91,22 @@ class ToldSession:
         try:
             limit_bytes = self._inferences.limit_bytes
             checked = prepare(self._model, frame, limit_bytes=limit_bytes, metadata=self._metadata, weigh=weigh)
-        except InvocationError as error:  # the process holds too much
+        except InvocationError as error:  # the process holds too many bytes
             told = translated(error)
             return self._passed((Send(refusal(told)), Close(told)))
         self._about, self._was_opened = checked.about, type(checked.steps[-1]) is not Close
         return self._passed(self._session.receive(checked))
 
     def half_close(self) -> Sequence[CallStep]:
-        """Do nothing, since each request has one buffer."""
+        """Do nothing: a request is one buffer."""
         return self._session.half_close()
 
     def deliver(self, event: Event) -> Sequence[CallStep]:
-        """Translate an event of the invocation; its end is the response."""
+        """Translate an event of the invocation; the response is sent at its end."""
         return self._passed(self._session.deliver(event))
 
     def refusal(self, error: InvocationError) -> Any:
-        """The frame of an error, if it has to be sent before the session does."""
+        """The frame for an error that occurred outside of this session."""
         return self._made(refusal(translated(error)))
 
     def _passed(self, steps: Sequence[CallStep]) -> Sequence[CallStep]:
@@ -120,7 +120,7 @@ class ToldSession:
         return (Send(self._made(answer.response() if isinstance(answer, Answer) else answer)), close)
 
     def _made(self, reply: Reply) -> Any:
-        """Make the frame of a reply, and write the log line unless that was done."""
+        """Make the frame of a reply, and write the log line unless it was already written."""
         try:
             self._untold.pop()
         except IndexError:

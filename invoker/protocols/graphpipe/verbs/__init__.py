@@ -1,3 +1,3 @@
-"""The command line's verbs of GraphPipe."""
+"""The commands of GraphPipe on the command line."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Describes a function with arrays for ``invoker inspect``: its tensors, as GraphPipe clients see them."""
+"""Describes the tensors of functions with arrays for ``invoker inspect``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from invoker.codecs import wants_arrays
 
 
 def described(spec: FunctionSpec) -> dict[str, Any]:
-    """The model and how it is fed, with values that JSON can hold; None for other functions."""
+    """The model and how it is fed, as JSON data; None for a function without arrays."""
     return {"model": _model(spec)}
 
 
 def rows(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """List the tensors that GraphPipe clients send and get, one a line, and how they are fed to the function."""
+    """List the input and output tensors, one per line, and how they are fed to the function."""
     model = _model(spec)
     if model is None:
         return []
@@ -39,7 +39,7 @@ def _tensor(told: dict[str, Any]) -> str:
 
 
 def _model(spec: FunctionSpec) -> dict[str, Any] | None:
-    """Describe a function with arrays for GraphPipe clients, and how it is fed; None for other functions."""
+    """The model of a function and how it is fed; None for a function without arrays."""
     if not wants_arrays(spec.types):
         return None
     from invoker.protocols.graphpipe.model import Model

@@ -64,8 +64,7 @@ class UnaryRequests:
             for decoders, message in zip(plan.inputs, messages, strict=True):
                 size += len(message.payload)
                 if message.media_type not in decoders.known:
-                    # raises if no codec decodes the body, so that no invocation is opened
-                    decoders.find(message.media_type)
+                    decoders.find(message.media_type)  # raises if no codec decodes the body
         except InvocationError:
             return None
         limits = self._engine.limits

@@ -1,3 +1,3 @@
-"""Rounds of federated compute with all their devices in one process, in simulated time: ``invoker simulate``."""
+"""``invoker simulate``: federated rounds with all their devices in one process, in simulated time."""
 
 __all__: list[str] = []

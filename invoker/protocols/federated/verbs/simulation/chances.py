@@ -1,4 +1,4 @@
-"""The random choices of a simulation: durations, and the points at which devices leave, all from a seed."""
+"""The random choices of a simulation, all from one seed: durations, and where devices leave."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NUMBER: Final = r"(\d+(?:\.\d+)?|\.\d+)"
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A distribution of times.
+    """A random distribution of times.
 
     Attributes:
-        kind: ``uniform`` from first to second, ``exp`` with the mean first, or ``lognormal`` with the median first and
-            sigma second.
+        kind: ``uniform`` (from first to second), ``exp`` (first is the mean) or ``lognormal`` (first is the median,
+            second is sigma).
         first: The first parameter of the kind, in seconds.
         second: The second parameter of the kind.
     """
@@ -37,13 +37,14 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Chances(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the random choices.
+    """The parameters of the random choices.
 
     Attributes:
-        latency: The latency of each frame, one way, in simulated seconds; drawn once for a conversation.
-        train_s: How long a plan takes.
-        dropout: Probability that a device leaves in a conversation.
-        every_s: About how often a device checks in; 0: so often that a round fills in half of its time.
+        latency: The latency of frames, one way, in simulated seconds; drawn once for each conversation.
+        train_s: How many simulated seconds a plan takes.
+        dropout: The probability that a device leaves during a conversation.
+        every_s: The average interval of a device's checkins, in seconds; 0: an interval that fills a round in half of
+            its time limit.
         seed: The seed of all random choices.
     """
 
@@ -55,10 +56,10 @@ class Chances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_spread(text: str) -> Spread:
-    """Read a distribution: ``2``, ``1..5``, ``exp:2`` or ``lognormal:2,0.5``.
+    """Parse a distribution: ``2``, ``1..5``, ``exp:2`` or ``lognormal:2,0.5``.
 
     Raises:
-        ValueError: The text is no distribution.
+        ValueError: The text is not a distribution.
     """
     if found := re.fullmatch(_NUMBER, text):
         return Spread("uniform", float(found[1]), float(found[1]))

@@ -1,7 +1,7 @@
-"""An event loop with simulated time: when no callback is left to run, its clock jumps to the next timer.
+"""An event loop with simulated time: when no callback is ready, the clock jumps to the next timer.
 
-Computing takes real time and no simulated time. While a function runs in a thread, the clock stands still, so that what
-happens when does not depend on how fast this machine is.
+Computing takes no simulated time. The clock stops while a function runs in a thread, so that the result of a simulation
+does not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 _POLL_S: Final = 0.0005
-"""Seconds between two checks whether a thread still computes; a thread that has a result wakes the loop at once."""
+"""The interval in seconds at which running threads are checked; a thread with a result wakes the loop at once."""
 
 _LEAST_S: Final = 1e-9
-"""The shortest leap in seconds: a smaller one could be lost in a large time, and the loop would turn for ever."""
+"""The smallest jump in seconds: a smaller one could be lost by rounding, and the loop would never advance."""
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """The loop of a simulation.
+    """The event loop of a simulation.
 
     Attributes:
-        is_computing: Whether some thread computes, so that no time may pass.
+        is_computing: Returns whether a thread computes, so that the clock must not advance.
     """
 
     def __init__(self) -> None:
@@ -31,16 +31,16 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         super().__init__(_Leaper(self))
 
     def time(self) -> float:
-        """Simulated seconds since the loop began."""
+        """The simulated seconds since the loop started."""
         return self._now
 
     def leap(self, seconds: float) -> None:
-        """Move the clock on by ``seconds``, and at least by `_LEAST_S`."""
+        """Advance the clock by ``seconds``, and at least by `_LEAST_S`."""
         self._now += max(seconds, _LEAST_S)
 
 
 class _Leaper(selectors.DefaultSelector):
-    """Waits only for signals and threads; all other waiting is a leap of the clock."""
+    """A selector that waits only for signals and threads; instead of any other wait it advances the clock."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Leaper(selectors.DefaultSelector):
             return super().select(0)
         if self._loop.is_computing():
             return super().select(_POLL_S)
-        # A thread that has just stopped computing may have left a result, which comes first.
+        # A thread that has just ended may have a result, which has to be handled first.
         if events := super().select(0):
             return events
         if timeout is None:

@@ -1,4 +1,4 @@
-"""`Crowd`: all devices of one population, each of which checks in again and again."""
+"""`Crowd`: all devices of one population, which check in repeatedly."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work
 
 _PATIENCE = 5
-"""How many times all devices come in vain before the simulation gives up."""
+"""How many times all devices check in without success before the simulation ends."""
 
 
 class Crowd:
     """The devices of a population.
 
     Args:
-        house: The server.
-        population: Its name.
-        work: The work of the devices.
-        results: Records what happens.
+        house: The simulated server.
+        population: The name of the population.
+        work: Runs the plans of the devices.
+        results: Collects the results.
         devices: How many devices there are.
-        chances: ``every_s`` is how often a device checks in, unless the server asks for a later time.
+        chances: The random choices; the interval of checkins is ``every_s``, unless a retry window is later.
         stalled: Called when no round can take place.
 
     Attributes:
@@ -55,7 +55,7 @@ class Crowd:
         self._in_vain = 0
 
     def start(self) -> None:
-        """Let all devices check in, each at its time."""
+        """Start the checkins of all devices, each at a random time."""
         for number in range(self._devices):
             self._loop.call_later(self._dice(number).uniform(0.0, self.chances.every_s), self._come, number)
 
@@ -65,13 +65,13 @@ class Crowd:
             Conversation(self, number, self._tokens.get(number, ""), self._dice(number)).start()
 
     def _dice(self, number: int) -> Random:
-        """The random generator of one conversation, which does not depend on others."""
-        return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - it is no secret
+        """The random generator for one conversation, which is independent of all others."""
+        return Random(f"{self.chances.seed}/{self.population}/{number}/{self._times[number]}")  # noqa: S311 - the choices are not secret
 
-    # Conversations call these.
+    # Methods for conversations.
 
     def accepted(self, one: Conversation) -> None:
-        """Count a device that was accepted to a round."""
+        """Count a device that was accepted for a round."""
         self._in_vain = 0
         self._results.accepted(one)
 
@@ -80,7 +80,7 @@ class Crowd:
         self._results.left(one)
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """Count a conversation that is over; the device checks in again when the server asks for it."""
+        """Count a conversation that has ended, and set the time of the device's next checkin."""
         self._results.ended(one, attempt, has_left=has_left)
         if not self.house.coordinator.is_busy:
             self._in_vain += 1
@@ -95,7 +95,7 @@ class Crowd:
 
 
 def _secagg(house: House, population: str) -> NewSecAgg | None:
-    """The device's side of secure aggregation, if a task of the population wants it."""
+    """The class of the device's side of secure aggregation, if a task of the population needs it."""
     if all(task.secagg is None for task in house.tasks(population)):
         return None
     from invoker.protocols.federated.client.secagg import SecAggClient

@@ -1,6 +1,6 @@
-"""One conversation of a simulated device: the real session of a device, and the real one of the server, without a wire.
+"""A conversation of a simulated device: the real sessions of a device and of the server, without a network.
 
-Frames take the time of the device's latency in both directions, and keep their order.
+Frames are delayed by the device's latency in both directions, and keep their order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BEFORE: Final = "before report"
 _PLAIN: Final = (WAITING, BEFORE)
 _ASKED: Final = {"share_keys_request": "R1", "masked_input_request": "R2", "unmasking_request": "R3"}
 LEAVES: Final = (WAITING, BEFORE, "R0", *_ASKED.values())
-"""Where a device may leave. R0 to R3 are the rounds of secure aggregation, in which it does not answer then."""
+"""The points at which a device may leave. R0 to R3: it does not answer in this round of secure aggregation."""
 
 _EARLY_S: Final = 1e-6
 
@@ -46,11 +46,11 @@ class Means(Protocol):
     """The objects that conversations of a population share.
 
     Attributes:
-        house: The server.
-        population: Its name.
+        house: The simulated server.
+        population: The name of the population.
         work: Runs plans.
         chances: The random choices: durations, and whether a device leaves.
-        new_secagg: Makes a device's side of secure aggregation; None: no task uses it.
+        new_secagg: Makes a device's side of secure aggregation; None: no task needs it.
     """
 
     house: House
@@ -60,31 +60,31 @@ class Means(Protocol):
     new_secagg: NewSecAgg | None
 
     def accepted(self, one: Conversation) -> None:
-        """Note that a device was notified that it takes part."""
+        """Called when a device has got its acceptance."""
 
     def left(self, one: Conversation) -> None:
-        """Note that a device has left while the server waits for it."""
+        """Called when a device has left while the server waits for it."""
 
     def ended(self, one: Conversation, attempt: Attempt, *, has_left: bool) -> None:
-        """Note that a conversation is over; ``has_left``: the device ended it, not the server."""
+        """Called when a conversation has ended; ``has_left``: the device left, and the server did not end it."""
 
 
 class Conversation:
-    """One conversation.
+    """One conversation of a simulated device.
 
     Args:
         means: The objects that the conversation needs.
         number: The number of the device.
-        token: The retry token that it sends.
-        dice: The random generator for all that is left to chance here.
+        token: The retry token to send.
+        dice: The random generator of this conversation.
 
     Attributes:
         number: The number of the device.
-        phase_id: The phase id of the round that it takes part in; empty: it takes part in none.
-        dice: The random generator for all that is left to chance here.
-        began: When it began, in simulated seconds.
-        accepted_at: When it heard that it takes part.
-        reported_at: When it heard that its report was taken, or that the conversation is over.
+        phase_id: The id of the round in which the device takes part; empty: none.
+        dice: The random generator of this conversation.
+        began: When the conversation began, in simulated seconds.
+        accepted_at: When the device got its acceptance.
+        reported_at: When the device got the answer to its report, or the end of the conversation.
         leaves: The point at which the device leaves; empty: it stays.
     """
 
@@ -106,7 +106,7 @@ class Conversation:
         self._reactor = means.house.connect(means.population, _Wire(self._down.put), self._close)
 
     def start(self) -> None:
-        """Check in, and set the time at which the device leaves, if it does."""
+        """Check in, and set the time at which the device leaves, if it will."""
         self._session.start()
         self._flush()
         if self.leaves == WAITING:
@@ -115,7 +115,7 @@ class Conversation:
     # The connection.
 
     def _flush(self) -> None:
-        """Send the frames that the session has ready, and half-close after the last one."""
+        """Send the frames of the session, and half-close after the last one."""
         for frame in self._session.drain():
             self._up.put(frame)
         if self._session.is_over and not self._has_half_closed:
@@ -132,7 +132,7 @@ class Conversation:
             self._reactor.arrived(frame)
 
     def _close(self, close: Close) -> None:
-        """Handle the end of the conversation by the server."""
+        """Handle the end of the conversation from the server."""
         self._is_closed = True
         self._down.put(close)
 
@@ -174,7 +174,7 @@ class Conversation:
                 self.leaves = BEFORE
             self._leave()
         elif not self._has_left and not self._session.has_ended:
-            # the device was to leave in a round of secure aggregation, which this task lacks
+            # the drawn point is a round of secure aggregation, which this task does not use
             if assigned.secagg is None and self.leaves:
                 self._leave(BEFORE)
                 return
@@ -182,7 +182,7 @@ class Conversation:
             self._flush()
 
     def _leave(self, where: str = "") -> None:
-        """Leave without a message; the server sees a broken connection."""
+        """Leave without a message, as by a lost connection."""
         if self._has_left or self._session.has_ended:
             return
         if self.leaves == WAITING and self.phase_id:
@@ -200,7 +200,7 @@ class Conversation:
         return _Watched(self._means.new_secagg(task, vectors), self._may_answer)
 
     def _may_answer(self, asked: str) -> bool:
-        """Whether a device stays when the server asks for something in a round of secure aggregation."""
+        """Whether the device answers a request of secure aggregation; if not, it leaves."""
         if asked and self.leaves == _ASKED.get(asked):
             self._loop.call_soon(self._leave)
             return False
@@ -208,7 +208,7 @@ class Conversation:
 
 
 class _Watched:
-    """Wraps the device's side of secure aggregation, until the device leaves."""
+    """Wraps the device's side of secure aggregation, so that the device can leave in a round."""
 
     def __init__(self, secagg: SecAgg, may_answer: Callable[[str], bool]) -> None:
         self._secagg, self._may_answer = secagg, may_answer
@@ -226,7 +226,7 @@ class _Watched:
 
 
 class _Lane:
-    """One direction of a connection: items arrive in their order, each after the delay."""
+    """One direction of a connection: items arrive in order, each after the latency."""
 
     def __init__(self, delay_s: float, arrive: Callable[[Any], None]) -> None:
         self._delay_s, self._arrive = delay_s, arrive
@@ -234,7 +234,7 @@ class _Lane:
         self._items: deque[tuple[float, Any]] = deque()
 
     def put(self, item: Any) -> None:
-        """Let an item arrive at the other end after the delay."""
+        """Send an item, which arrives after the latency."""
         at = self._loop.time() + self._delay_s
         self._items.append((at, item))
         if len(self._items) == 1:
@@ -243,14 +243,14 @@ class _Lane:
     def _arrived(self) -> None:
         now = self._loop.time() + _EARLY_S
         while self._items and self._items[0][0] <= now:
-            self._arrive(self._items[0][1])  # an item that is put meanwhile must not start a second timer
+            self._arrive(self._items[0][1])  # an item that is sent meanwhile must not start a second timer
             self._items.popleft()
         if self._items:
             self._loop.call_at(self._items[0][0], self._arrived)
 
 
 class _Wire:
-    """The server's end of the connection, which always has room."""
+    """The server's end of the connection."""
 
     is_gone = False
 
@@ -261,15 +261,15 @@ class _Wire:
         """Do nothing: there are no headers."""
 
     def ask(self) -> None:
-        """Do nothing: nothing is held back."""
+        """Do nothing: reading is never paused."""
 
     def write(self, frame: Any) -> bool:
-        """Send one frame to the device; there is always room for more."""
+        """Send one frame to the device; returns True, since there is always room."""
         self._put(frame)
         return True
 
     async def room(self) -> None:
-        """Return at once, since there is always room."""
+        """Return at once: there is always room."""
 
 
 _GONE: Final = object()

@@ -1,4 +1,4 @@
-"""The results of simulated rounds: `Results` gathers the reports of the server and the devices about each round."""
+"""`Results`: collects the results of simulated rounds from the server and the devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Times(msgspec.Struct, frozen=True):
-    """A distribution, in simulated seconds; None: there was nothing to measure."""
+    """Quantiles of durations, in simulated seconds; None: there was nothing to measure."""
 
     min: float | None = None
     p50: float | None = None
@@ -28,31 +28,31 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """One round. ``accepted`` is the sum of reported, failed, invalid, late, dropped and cut.
+    """The result of a round; ``accepted`` is the sum of reported, failed, invalid, late, dropped and cut.
 
     Attributes:
-        population: Its name.
-        task: Its name.
-        round: Its number.
+        population: The name of the population.
+        task: The name of the task.
+        round: The number of the round.
         outcome: ``committed`` or ``failed``.
-        why: Why it failed, in a short word; empty: it did not fail.
-        accepted: Devices that took part.
-        reported: Devices whose reports the aggregation function has got, directly or in the sum.
-        failed: Devices that have reported a failure of their plan.
-        invalid: Devices whose report could not be read, or that broke the protocol.
-        late: Devices whose report had not come when the round closed.
-        dropped: Devices that left before their report.
-        cut: Devices whose round failed before they were done.
-        summed: Updates in the sum of secure aggregation; including those of devices that left in R3.
-        left: The points at which devices left, while the round waited for them: ``before report``, or R0 to R3.
-        rejected: Devices that were rejected since the round before, by reason.
-        checkin_to_accept_s: Seconds from the checkin until the device was notified that it takes part.
-        accept_to_report_s: Seconds from that notice until the device's report was answered.
-        bytes_up: Bytes sent up in all frames of its devices, which the chunk layer carries.
-        bytes_down: Bytes sent down to its devices.
-        seconds: From the acceptance of clients to the end of the round, simulated.
-        ended_at: Simulated seconds since the simulation began.
-        metric: The metric of the checkpoint that it committed, if one was asked for.
+        why: Why the round failed, as a word; empty: it did not fail.
+        accepted: How many devices took part.
+        reported: How many devices reported to the aggregation function, directly or in the sum.
+        failed: How many devices reported that their plan failed.
+        invalid: How many devices sent an invalid report or message.
+        late: How many reports had not come when the round closed.
+        dropped: How many devices left before their report.
+        cut: How many devices were not done when the round failed.
+        summed: How many updates are in the sum of secure aggregation, including those of devices that left in R3.
+        left: How many devices left, by the point: ``before report``, or R0 to R3.
+        rejected: How many devices were rejected since the previous round, by reason.
+        checkin_to_accept_s: The time from the checkin until the device got its acceptance.
+        accept_to_report_s: The time from the acceptance until the report was answered.
+        bytes_up: The size of all frames that the devices of the round sent, in bytes.
+        bytes_down: The size of all frames that were sent to these devices, in bytes.
+        seconds: The simulated time from the acceptance of clients to the end of the round.
+        ended_at: When the round ended, in simulated seconds since the start of the simulation.
+        metric: The metric of the committed checkpoint, if there is a metric.
     """
 
     population: str
@@ -80,15 +80,15 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct):
-    """Sums over all conversations, also over those that reached no round.
+    """Sums over all conversations, including those that were in no round.
 
     Attributes:
-        conversations: How many have ended.
-        ends: How many ended in which way, in the words of `invoker.client.federated.Attempt`; ``left``: the device has
+        conversations: How many conversations have ended.
+        ends: How many conversations ended, by ``end`` of `invoker.client.federated.Attempt`, or ``left``: the device
             left.
-        bytes_up: Bytes sent up in all frames.
-        bytes_down: Bytes sent down in all frames.
-        seconds: Simulated seconds.
+        bytes_up: The size of all frames from devices, in bytes.
+        bytes_down: The size of all frames to devices, in bytes.
+        seconds: The simulated seconds since the start.
     """
 
     conversations: int = 0
@@ -99,7 +99,7 @@ class Totals(msgspec.Struct):
 
 
 class _Open:
-    """A round whose devices are not all done."""
+    """A round some of whose devices are not done."""
 
     def __init__(self) -> None:
         self.accepts, self.reports = array("d"), array("d")
@@ -115,9 +115,9 @@ class Results:
     """The results of all rounds.
 
     Args:
-        now: Simulated time.
-        tally: Counts of the server.
-        metric: Judges the last committed checkpoint of a population's task.
+        now: Returns the simulated time.
+        tally: The counts of the server.
+        metric: Returns the metric of the last committed checkpoint of a population's task.
         told: Called with the result of each round when it is complete.
 
     Attributes:
@@ -138,10 +138,10 @@ class Results:
         self._open: dict[str, _Open] = {}
         self._rejected: Counter[tuple[str, str]] = Counter()
 
-    # The server calls these.
+    # Methods for the server.
 
     def recorded(self, record: RoundRecord) -> None:
-        """Take the record of a round that has ended; some of its devices may not be notified yet."""
+        """Add the record of a round that has ended; some of its devices may not know that yet."""
         one = self._round(record.phase_id)
         one.record, one.ended_at = record, self._now()
         one.rejected = self._newly_rejected(record.population)
@@ -155,14 +155,14 @@ class Results:
         self._rejected.update({(population, why): many for why, many in found.items()})
         return {why: many for why, many in found.items() if many}
 
-    # Devices call these.
+    # Methods for devices.
 
     def accepted(self, one: Conversation) -> None:
-        """Record how long a device waited until it was accepted, in simulated seconds."""
+        """Record how long a device waited until it was accepted."""
         self._round(one.phase_id).accepts.append(one.accepted_at - one.began)
 
     def left(self, one: Conversation) -> None:
-        """Count a device that left, by the point at which it did."""
+        """Count a device that left, by the point at which it left."""
         if one.phase_id:
             self._round(one.phase_id).left[one.leaves] += 1
 
@@ -178,7 +178,7 @@ class Results:
             return
         round_ = self._open.get(one.phase_id)
         if round_ is None:
-            return  # its round was reported already
+            return  # the result of its round was already reported
         round_.ended += 1
         round_.up += attempt.sent
         round_.down += attempt.received
@@ -196,7 +196,7 @@ class Results:
             self.close(phase_id)
 
     def close(self, phase_id: str) -> None:
-        """Report a round that has ended, even if some devices left before they were notified of its end."""
+        """Report a round that has ended, even if some of its devices left before they knew that."""
         one = self._open.get(phase_id)
         if one is None or one.record is None:
             return
@@ -206,13 +206,13 @@ class Results:
         self._told(result)
 
     def close_all(self) -> None:
-        """Report all rounds that have ended and are not reported yet."""
+        """Report all rounds that have ended and were not reported yet."""
         for phase_id in list(self._open):
             self.close(phase_id)
 
 
 def times_of(values: Sequence[float]) -> Times:
-    """Quantiles of some durations in seconds, by the nearest rank; zeros if there are none."""
+    """Quantiles of durations in seconds, by the nearest rank; without durations, an empty `Times`."""
     if not values:
         return Times()
     ranked = sorted(values)
@@ -227,7 +227,7 @@ _DIGITS: Final = 6
 
 
 def _result(one: _Open, of: RoundRecord) -> Result:
-    unheard = of.accepted - len(one.accepts)  # devices that left before they were notified that they were accepted
+    unheard = of.accepted - len(one.accepts)  # devices that left before they got their acceptance
     left = one.left + Counter({"before report": unheard})
     return Result(
         of.population, of.task, of.number, of.outcome, of.reason,

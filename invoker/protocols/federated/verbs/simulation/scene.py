@@ -1,4 +1,4 @@
-"""`Scene`: one simulation, from its server and its devices to its results."""
+"""`Scene`: runs one simulation, with its server, its devices and its results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from invoker.protocols.federated.verbs.simulation.simulated_server import House
 from invoker.protocols.federated.verbs.simulation.work import Work, WorkOptions
 
 _UNHEARD_S: Final = 30.0
-"""Simulated seconds after its end when a round is reported that has devices which left before they heard of its end."""
+"""A round is reported this many simulated seconds after its end if some devices left before they knew of the end."""
 
 _MOST_EVERY_S: Final = 60.0
 
@@ -30,8 +30,8 @@ class SceneOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a simulation.
 
     Attributes:
-        work: The data that devices send.
-        chances: Durations, and how often devices come and leave.
+        work: The options for the data that devices send.
+        chances: The parameters of the random choices.
         metric: Called with the checkpoint of each committed round; None: there is no metric.
     """
 
@@ -44,14 +44,14 @@ class Scene:
     """One simulation.
 
     Args:
-        house: The server, which is not open yet.
+        house: The simulated server, which is not open yet.
         options: The other options.
         told: Called with the result of each round.
         note: Called with each warning for the user.
         bar: The progress bar.
 
     Attributes:
-        why: Why the simulation has ended: ``done``, ``interrupted``, or a sentence.
+        why: Why the simulation ended: ``done``, ``interrupted``, or a sentence.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Scene:
         )  # fmt: skip
 
     async def _tick(self) -> None:
-        """Update the bar while there is work."""
+        """Update the bar until the simulation ends."""
         while True:
             await asyncio.sleep(1.0)
             self._bar.tick(len(self._results.rounds), self._results.totals)
@@ -134,7 +134,7 @@ class Scene:
         data = self._house.backing.committed[population, task]
         try:
             return float(self._options.metric(read_checkpoint(data, Checkpoint)))
-        except Exception as error:  # noqa: BLE001 - around the user's function
+        except Exception as error:  # noqa: BLE001 - the user's function may raise any exception
             if not self._has_failed:
                 self._has_failed = True
                 self._note(f"the metric failed: {describe(error)}; further failures of it are only left out")

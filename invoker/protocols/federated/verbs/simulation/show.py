@@ -1,4 +1,4 @@
-"""Shows a simulation: lines for people, JSON for machines, and a progress bar on a terminal."""
+"""Shows a simulation: as text, as JSON, and by a progress bar on a terminal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AGAIN_S: Final = 0.1
 
 
 class Bar:
-    """A line at the bottom of a terminal; on other outputs it does nothing.
+    """A progress bar on the last line of a terminal; without a terminal it does nothing.
 
     Args:
-        out: The stream on which it is drawn.
+        out: The stream on which the bar is drawn.
         rounds: The number of rounds.
     """
 
@@ -29,7 +29,7 @@ class Bar:
         self._length = 0
 
     def tick(self, rounds: int, totals: Totals) -> None:
-        """Redraw the bar, unless it was drawn just now."""
+        """Redraw the bar, unless it was drawn a moment ago."""
         now = time.monotonic()
         if not self._is_shown or now - self._drawn_at < _AGAIN_S:
             return
@@ -44,7 +44,7 @@ class Bar:
         self._length = len(text)
 
     def clear(self) -> None:
-        """Clear the bar, so that a line can be printed."""
+        """Remove the bar, so that a line can be printed."""
         if self._length:
             self._out.write(f"\r{' ' * self._length}\r")
             self._out.flush()
@@ -52,7 +52,7 @@ class Bar:
 
 
 def round_text(one: Result) -> str:
-    """A round in a few lines."""
+    """The result of a round as a few lines of text."""
     end = one.outcome + (f" ({one.why})" if one.why else "")
     lost = [f"{many} {name}" for name in ("failed", "invalid", "late", "cut") if (many := getattr(one, name))]
     dropped = f"{one.dropped} dropped" + (f" ({_counts(one.left)})" if one.left else "")
@@ -71,7 +71,7 @@ def round_text(one: Result) -> str:
 
 
 def totals_text(totals: Totals, rounds: list[Result], wall_s: float) -> str:
-    """The whole simulation in a few lines."""
+    """The results of the simulation as a few lines of text."""
     committed = sum(one.outcome == "committed" for one in rounds)
     return "\n".join([
         f"{committed} of {len(rounds)} rounds committed in {totals.seconds:,.1f} simulated seconds, {wall_s:.1f} real",
@@ -81,7 +81,7 @@ def totals_text(totals: Totals, rounds: list[Result], wall_s: float) -> str:
 
 
 def report_json(given: Mapping[str, Any], totals: Totals, rounds: list[Result], why: str) -> str:
-    """The whole report as JSON, the same for the same seed."""
+    """The report as JSON, which is the same for the same seed."""
     told = {"given": given, "rounds": rounds, "totals": totals, "ended": why}
     return msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=2).decode()
 

@@ -1,4 +1,4 @@
-"""The server of a simulation: the same as ``invoker rounds.toml``, without sockets, threads and real time."""
+"""`House`: the server of ``invoker rounds.toml`` for simulations, without sockets, threads and real time."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ _LARGEST: Final = 1 << 40
 
 
 class House:
-    """Coordinator, driver and store of one simulation.
+    """The coordinator, the driver and the store of one simulation.
 
     Args:
         path: The file of rounds.
-        populations: The populations that are simulated; empty: all.
+        populations: The names of the populations to simulate; empty: all.
         rounds: The number of rounds of each task; 0: the number in the file, or ten if the file sets no limit.
-        seed: The seed of the choice of tasks, and of the tokens.
+        seed: The seed for the choice of tasks, and for tokens.
 
     Attributes:
-        setups: The simulated populations by name, once it is open.
-        backing: Knows the checkpoints that were committed.
-        coordinator: The coordinator, which is open once `open` has returned.
+        setups: The simulated populations by name, after `open`.
+        backing: The backing, with the committed checkpoints.
+        coordinator: The coordinator, which serves the populations after `open`.
 
     Raises:
-        StartupError: The file could not be served.
+        StartupError: The file is invalid, or names a function or file that cannot be used.
     """
 
     coordinator: RoundCoordinator
@@ -87,14 +87,14 @@ class House:
         self._place = _Alone()
 
     def tasks(self, population: str) -> Sequence[TaskConfig]:
-        """The tasks of a population, as the file has them, except for the number of rounds."""
+        """The tasks of a population in the file, with the number of rounds replaced."""
         return [replace(one, rounds=self._rounds or one.rounds or 10) for one in self._known(population)]
 
     def _known(self, population: str) -> Sequence[TaskConfig]:
         return self._setups.populations[population].tasks
 
     async def open(self, loop: SimulatedLoop, devices: int) -> None:
-        """Start the functions, and open the populations for ``devices`` devices each."""
+        """Start the functions, and open the populations, each for ``devices`` devices."""
         self._loop = loop
         self.driver.loop = loop
         self.driver.engine.scope = CatalogScope(self.driver)
@@ -102,7 +102,7 @@ class House:
         for one in self._found:
             await one.function.start()
         self._asker = Asker(self.driver.store)
-        resources = Resources(str, _no_miss)  # without a base URL there are no downloads, so bytes go with the offers
+        resources = Resources(str, _no_miss)  # without a base URL there are no downloads, so offers contain the bytes
         self.backing = SimulatedBacking(self.driver, resources, self._wake, lambda _: None, seed=self._seed)
         limits = CoordinatorLimits(sessions=devices * len(self.names), sessions_per_peer=devices)
         self.coordinator = RoundCoordinator(self.backing, loop.time, limits)
@@ -140,7 +140,7 @@ class House:
             await one.function.stop()
 
     def connect(self, population: str, wire: Wire, on_close: Callable[[Close], None]) -> DeviceReactor:
-        """The server's side of one conversation."""
+        """Start the server's side of one conversation."""
         key = self.setups[population].api_key
         metadata = Headers({POPULATION_KEY: population} | ({API_KEY: key} if key else {}))
         session = DeviceSession(self.coordinator, MailBox(), metadata, pack=self.backing.pack)
@@ -150,15 +150,15 @@ class House:
         self._ticker.wake(at)
 
     def _is_computing(self) -> bool:
-        """Whether a function computes in a thread or a process: it runs, and waits for no input."""
+        """Whether a function computes in a thread or a process, that is, runs without waiting for input."""
         return any(isinstance(one, Invocation) and _computes(one) for one in self.driver.leaving.values())
 
 
 class SimulatedBacking(RoundBacking):
-    """The backing of a simulated coordinator; jobs run on the loop, so that they end in the order in which they began.
+    """The backing of a simulated coordinator; jobs run on the event loop, so they end in the order of their start.
 
     Args:
-        seed: The seed of the names of rounds.
+        seed: The seed for the ids of rounds.
 
     Attributes:
         committed: The last checkpoint of each task, by population and task.
@@ -175,32 +175,32 @@ class SimulatedBacking(RoundBacking):
     ) -> None:
         super().__init__(driver, resources, wake, is_behind)
         self.committed: dict[tuple[str, str], bytes] = {}
-        self._ids = Random(f"{seed}/ids")  # noqa: S311 - nobody is here who could guess them
+        self._ids = Random(f"{seed}/ids")  # noqa: S311 - the ids of a simulation need not be unguessable
 
     def new_id(self) -> str:
-        """A name from the seed, since the sizes of frames depend on how well a name compresses."""
+        """Make an id from the seed, since the sizes of frames depend on how well ids compress."""
         return base64.urlsafe_b64encode(self._ids.randbytes(18)).decode()
 
     def commit(self, commit: Commit, done: Callable[[bool], None]) -> None:
-        """Store a checkpoint, and remember it for the metric."""
+        """Store a checkpoint, and keep it for the metric."""
         self.committed[commit.population, commit.task] = commit.checkpoint
         super().commit(commit, done)
 
     def compute(self, job: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Run a job now, and give its result to ``then`` in a later turn of the loop."""
+        """Run a job now, and call ``then`` with its result in a later turn of the loop."""
         asyncio.get_running_loop().call_soon(then, _caught(job))
 
-    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:  # noqa: ARG002 - as `RoundBacking`
+    async def pack(self, key: Hashable, job: Callable[[], Any]) -> Any:  # noqa: ARG002 - the interface of `RoundBacking`
         """Compress or inflate a message now."""
         return job()
 
 
 class _Alone:
-    """Stands for a process that has no others beside it, so that all conversations stay where they begin."""
+    """The rounds of a process without other processes, so that no conversation is relayed."""
 
     path = ""
 
-    def leadership(self, population: str) -> None:  # noqa: ARG002 - as the rounds of a server
+    def leadership(self, population: str) -> None:  # noqa: ARG002 - the interface of `Place`
         return None
 
     def channel(self, leader: object) -> Any:
@@ -208,7 +208,7 @@ class _Alone:
 
 
 async def _no_miss() -> None:
-    """Wait for nothing, since no other process publishes resources."""
+    """Return at once, since no other process publishes resources."""
 
 
 def _computes(invocation: Invocation) -> bool:
@@ -220,5 +220,5 @@ def _computes(invocation: Invocation) -> bool:
 def _caught(job: Callable[[], Any]) -> Any:
     try:
         return job()
-    except Exception as error:  # noqa: BLE001 - who has asked judges it
+    except Exception as error:  # noqa: BLE001 - the exception is passed to the caller
         return error

@@ -1,4 +1,4 @@
-"""Does the work of simulated devices: runs the function of a plan, if it is available, or gives a fixed update."""
+"""`Work`: does the work of simulated devices: runs the function of a plan, or returns a given update."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from invoker.protocols.federated.client.running import arrays_of, bytes_of, run_
 from invoker.tensors.checkpoint import Checkpoint, Update
 
 _MOST_LINES: Final = 3
-"""Lines of a traceback, counted from its end."""
+"""How many lines of a traceback are shown, from its end."""
 
 
 class WorkOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The data that devices send.
+    """The options for the data that devices send.
 
     Attributes:
         devices: How many devices there are.
-        examples: Gives the examples of a device by the device's number and the number of all devices.
-        updates: Gives the update of a device, likewise; None: its plan gives the update.
-        update_bytes: The size of an update of random bytes; 0: updates are not random bytes.
-        seed: The seed of such updates, and of given vectors.
+        examples: Returns the examples of a device, for the number of the device and the number of all devices.
+        updates: Returns the update of a device, likewise; None: the plan returns the update.
+        update_bytes: The size of updates of random bytes; 0: updates are not random bytes.
+        seed: The seed for such updates, and for random vectors.
     """
 
     devices: int
@@ -46,8 +46,8 @@ class Work:
     """Runs plans for all devices of a population, one after the other.
 
     Args:
-        options: The options for the data that is sent.
-        tasks: Names of all tasks, which a device without an eligibility function is eligible for.
+        options: The options for the data that devices send.
+        tasks: The names of all tasks, for which a device without an eligibility function is eligible.
         lengths: The lengths of the vectors of secure aggregation, by task.
         note: Called once with a warning for the user, such as the first error of a function.
     """
@@ -63,27 +63,27 @@ class Work:
         self._weights = dict.fromkeys(tasks, 1.0)
         self._functions: dict[str, Callable[..., Any] | None] = {}
         self._noted: set[str] = set()
-        self._random = Random(options.seed).randbytes(options.update_bytes)  # noqa: S311 - it is no secret
+        self._random = Random(options.seed).randbytes(options.update_bytes)  # noqa: S311 - the updates are not secret
 
     def eligible(self, number: int, asked: EligibilityAsked) -> dict[str, float]:
-        """The tasks for which a device is eligible; none if its plan has failed."""
+        """The tasks for which a device is eligible; empty if the plan failed."""
         try:
             plan = read_plan(asked.plan.data)
             function = self._found(plan)
             if function is None:
                 return self._weights
             return weights_of(run_plan(function, plan, asked.checkpoint.data, self._examples(number)).value)
-        except Exception as error:  # noqa: BLE001 - around the user's function
+        except Exception as error:  # noqa: BLE001 - the user's function may raise any exception
             self._failed("the eligibility plan", number, error)
             return {}
 
     def report(self, number: int, assigned: Assigned, seconds: float) -> Report:
-        """The report of a device on its task, which took ``seconds`` simulated seconds."""
+        """Make the report of a device for its task, which took ``seconds`` simulated seconds."""
         try:
             value = self._value(number, assigned)
             vectors = None if assigned.secagg is None else arrays_of(value)
             return Report(bytes_of(value) if vectors is None else b"", vectors, duration_s=seconds)
-        except Exception as error:  # noqa: BLE001 - around the user's function
+        except Exception as error:  # noqa: BLE001 - the user's function may raise any exception
             self._failed(f"the plan of task {assigned.task!r}", number, error)
             return Report(status=Status.INTERNAL, duration_s=seconds)
 
@@ -102,7 +102,7 @@ class Work:
         return self._given(number, assigned)
 
     def _given(self, number: int, assigned: Assigned) -> Any:
-        """An update for a task whose function is not available: the checkpoint itself, or random integers."""
+        """An update for a task whose function is not available: the checkpoint, or random integers."""
         if assigned.secagg is None:
             return Update(read_checkpoint(assigned.checkpoint.data, Checkpoint), examples=1.0)
         import numpy as np
@@ -118,7 +118,7 @@ class Work:
         return self._options.examples(number, self._options.devices)
 
     def _found(self, plan: Plan) -> Callable[..., Any] | None:
-        """The function that a plan names; the file of rounds is the user's own, so it is imported here."""
+        """Import the function that a plan names; this is safe, since the file of rounds is the user's own."""
         if plan.fn not in self._functions:
             try:
                 self._functions[plan.fn] = function_at(plan.fn, "the plan's function")
@@ -144,7 +144,7 @@ class Work:
 
 
 def function_at(entrypoint: str, what: str) -> Callable[..., Any]:
-    """The function that ``mod:fn`` names.
+    """Import the function that ``mod:fn`` names.
 
     Raises:
         UsageError: There is no such function.
@@ -161,7 +161,7 @@ def function_at(entrypoint: str, what: str) -> Callable[..., Any]:
 
 
 def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
-    """Load a function that takes a device's number and the number of all devices, or fewer of these.
+    """Import a function that takes a device's number and the number of all devices, or only the first, or neither.
 
     Raises:
         UsageError: There is no such function.
@@ -173,8 +173,8 @@ def numbered(entrypoint: str, what: str) -> Callable[[int, int], Any]:
 
 
 def _plan(data: bytes) -> Plan | None:
-    """A plan, if it has the invoker's form; other plans are for programs that are not available here."""
+    """Parse a plan if it has the invoker's form; None for other plans, which cannot be run here."""
     try:
         return read_plan(data)
-    except Exception:  # noqa: BLE001 - whatever it is, it is not ours
+    except Exception:  # noqa: BLE001 - a plan of another form may fail in any way
         return None
