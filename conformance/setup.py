@@ -1,4 +1,4 @@
-"""The version, which is that of invoker, and the metadata that depend on it; all others are in pyproject.toml."""
+"""Sets invoker's version and the metadata that depend on it; pyproject.toml has all other metadata."""
 
 import re
 from email.parser import HeaderParser
@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def version() -> str:
-    """The version of invoker, which lies beside; in a source distribution, the version that this was packed with."""
+    """The version of invoker in the same checkout; in a source distribution, the version at the time of packing."""
     packed, source = HERE / "PKG-INFO", HERE.parent / "invoker" / "version.py"
     if packed.is_file():
         return str(HeaderParser().parsestr(packed.read_text(encoding="utf-8"))["Version"])
@@ -20,5 +20,5 @@ def version() -> str:
     return found[1]
 
 
-# The suite uses the messages of invoker and its primitives of secure aggregation, which may change with each release.
+# The suite uses protobuf messages and secure aggregation primitives of invoker, which may change with each release.
 setup(version=version(), install_requires=[f"stream-invoker[federated]=={version()}"])

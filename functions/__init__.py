@@ -1,1 +1,1 @@
-"""Samples, one idea a file. Each runs with ``python -m invoker functions.NAME:fn``."""
+"""Samples, with one idea per file. Each runs with ``python -m invoker functions.NAME:fn``."""

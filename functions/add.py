@@ -1,4 +1,4 @@
-"""Several values: the inputs are zipped, and the function is called once for each pair.
+"""A function with several inputs: their values are zipped, and the function is called once for each pair.
 
 python -m invoker functions.add:add
 python -m invoker call localhost:8081 --data 1 --arg 1=41

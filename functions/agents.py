@@ -38,9 +38,9 @@ def word_count(text: str) -> int:
 
 
 def scripted(messages: list[dict[str, str]]) -> str:
-    """Play a language model that counts the words of a question, adds one, and says so.
+    """Simulate a language model that counts the words of a question, adds one, and answers with the result.
 
-    It gets the messages of the chat, and returns what a model would write.
+    It gets the messages of the chat, and returns the text of the model.
     """
     system, asked = messages[0]["content"], messages[-1]["content"]
     if "next_tool_name" not in system:

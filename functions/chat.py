@@ -1,4 +1,4 @@
-"""An async generator: it may await between its values, and thousands of them share one loop.
+"""An async generator: it can await between its values, and thousands of calls share one event loop.
 
 python -m invoker functions.chat:chat
 python -m invoker call localhost:8081 --accept text/plain --data hello
@@ -12,5 +12,5 @@ async def chat(prompts: AsyncIterator[str]) -> AsyncIterator[str]:
     """Answers each prompt word by word."""
     async for prompt in prompts:
         for word in f"you said {prompt}".split():
-            await asyncio.sleep(0)  # where a model would be awaited
+            await asyncio.sleep(0)  # a real function would await a model here
             yield word

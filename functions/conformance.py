@@ -1,6 +1,6 @@
-"""The named functions that the conformance suite calls: `python -m invoker functions.conformance` serves them all.
+"""The functions that the conformance suite calls: `python -m invoker functions.conformance` serves them all.
 
-Their contract, so that others can provide them in any language, is ``docs/reference/conformance.md``.
+``docs/reference/conformance.md`` specifies them, so that they can be written in any language.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _mark(key: str) -> None:
 
 @contextmanager
 def _marked(name: str) -> Iterator[None]:
-    """Count how a body ended: ``NAME.completed`` or ``NAME.failed``, and ``NAME.closed`` in either case."""
+    """Count how a call ended: ``NAME.completed`` or ``NAME.failed``, and always ``NAME.closed``."""
     _mark(f"{name}.calls")
     try:
         yield
@@ -52,20 +52,20 @@ def marks(key: str) -> int:
 
 @codec("text/csv")
 class Csv:
-    """Rows of text as RFC 4180 has them; a codec beyond the built-in ones."""
+    """A codec for rows of text by RFC 4180, in addition to the built-in codecs."""
 
     def decode(self, message: Message[bytes], type_: Any) -> list[list[str]]:
-        """The rows."""
+        """Parse rows."""
         return list(csv.reader(io.StringIO(message.payload.decode(), newline="")))
 
     def encode(self, value: list[list[Any]], media_type: MediaType) -> Message[bytes]:
-        """The rows, with CRLF after each."""
+        """Write rows, each with CRLF at its end."""
         lines = io.StringIO(newline="")
         csv.writer(lines).writerows(value)
         return Message(lines.getvalue().encode(), media_type="text/csv")
 
     def can_encode(self, value: Any) -> bool:
-        """Whether it may be rows."""
+        """Whether the value may be rows."""
         return isinstance(value, list)
 
 
@@ -81,19 +81,19 @@ def square(x: int) -> int:
 
 @function
 def echo(value: Any) -> Any:
-    """The value itself, whatever it is."""
+    """Return any value unchanged."""
     return value
 
 
 @function
 def octets(value: bytes) -> bytes:
-    """The bytes that the payload stands for."""
+    """Return the bytes to which the payload is decoded."""
     return value
 
 
 @function
 def reciprocal(x: float) -> float:
-    """A hundred divided by a number; zero makes it raise."""
+    """A hundred divided by a number; raises for zero."""
     _mark("reciprocal.calls")
     return 100 / x
 
@@ -114,7 +114,7 @@ def area(rectangle: Rectangle) -> int:
 
 @function
 def headers(message: Message[str]) -> Message[dict[str, Any]]:
-    """All headers of the message, and the one whose name is the payload; they also go out as headers."""
+    """Return all headers of the message, and the one that the payload names; all are also sent as headers."""
     found = message.headers.get(message.payload) if message.payload else None
     every = dict(message.headers)
     return Message({"found": found, "all": every}, headers=every)
@@ -122,13 +122,13 @@ def headers(message: Message[str]) -> Message[dict[str, Any]]:
 
 @function
 def respond(wanted: dict[str, Any]) -> Message[Any]:
-    """Any payload with any headers: the object's ``payload`` and ``headers``."""
+    """Return the payload and the headers that the object names."""
     return Message(wanted["payload"], headers=wanted["headers"])
 
 
 @function
 def names(_: Any, context: Context) -> dict[str, list[str]]:
-    """The names and types that the caller sent in its StartFrame."""
+    """Return the names and media types in the caller's StartFrame."""
     return {
         "inputs": list(context.input_names),
         "outputs": list(context.output_names),
@@ -151,7 +151,7 @@ def fail(wanted: dict[str, str]) -> Any:
 
 @function
 def odd(kind: str) -> Any:
-    """A value that is hard or impossible to serialise."""
+    """Return a value that is hard or impossible to serialise."""
     circle: list[Any] = []
     circle.append(circle)
     values: dict[str, Any] = {
@@ -161,14 +161,14 @@ def odd(kind: str) -> Any:
         "surrogate": "\ud800",
         "surrogate header": Message("x", headers={"odd": "\ud800"}),
         "nameless header": Message("x", headers={"": "odd"}),
-        "number header": Message("x", headers={"odd": 7}),  # type: ignore[dict-item]  # the point of it
+        "number header": Message("x", headers={"odd": 7}),  # type: ignore[dict-item]  # a wrong type on purpose
     }
     return values[kind]
 
 
 @function
 def sleeper(seconds: float) -> float:
-    """Block the calling thread, deaf to everything, for some seconds."""
+    """Block the calling thread for some seconds, and ignore cancellation."""
     time.sleep(seconds)
     return seconds
 
@@ -186,14 +186,14 @@ async def delay(seconds: float) -> float:
 
 @function
 def total(numbers: Iterator[int]) -> int:
-    """The sum of all numbers, once the input has ended."""
+    """The sum of all numbers, after the end of the input."""
     with _marked("total"):
         return sum(numbers)
 
 
 @function
 async def greeting(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """``hello`` before anything is read, then every value."""
+    """Yield ``hello`` before anything is read, and then every value."""
     yield "hello"
     async for value in values:
         yield value
@@ -201,7 +201,7 @@ async def greeting(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
 
 @function
 async def hundred(numbers: AsyncIterator[int]) -> AsyncIterator[int]:
-    """The sum of each hundred numbers, at once."""
+    """Yield the sum of each hundred numbers, as soon as they have come."""
     batch: list[int] = []
     async for number in numbers:
         batch.append(number)
@@ -212,13 +212,13 @@ async def hundred(numbers: AsyncIterator[int]) -> AsyncIterator[int]:
 
 @function
 def early(values: Iterator[Any]) -> Iterator[Any]:
-    """The first two values; then it returns and leaves the rest unread."""
+    """Yield the first two values, and return without reading the rest."""
     yield from islice(values, 2)
 
 
 @function
 def emit(counts: Iterator[int]) -> Iterator[int]:
-    """The numbers below the first value; endless when that is negative."""
+    """Yield the numbers below the first value, or numbers without end if it is negative."""
     with _marked("emit"):
         wanted = next(counts)
         for number in range(wanted) if wanted >= 0 else count():
@@ -228,7 +228,7 @@ def emit(counts: Iterator[int]) -> Iterator[int]:
 
 @function
 def refuse(values: Iterator[Any]) -> Iterator[Any]:
-    """Raise at the call, before any stream is handed back."""
+    """Raise at the call, before a stream is returned."""
     raise ValueError("refused")
 
 
@@ -237,7 +237,7 @@ def refuse(values: Iterator[Any]) -> Iterator[Any]:
 
 @function
 def greet(name: str = "world") -> str:
-    """A greeting, of the world if of nobody else."""
+    """A greeting for a name, or for the world."""
     return f"hello {name}"
 
 
@@ -258,20 +258,20 @@ def take(values: Iterator[Any], count: int) -> Iterator[Any]:
 
 @function
 def source() -> Iterator[int]:
-    """1, 2, 3 from no input."""
+    """Yield 1, 2, 3 without input."""
     yield from (1, 2, 3)
 
 
 @function
 def boom() -> Iterator[int]:
-    """1, 2, 3 from no input, then an error."""
+    """Yield 1, 2, 3 without input, and then raise."""
     yield from (1, 2, 3)
     raise ValueError("boom")
 
 
 @function
 def ticker() -> Iterator[str]:
-    """0, 1, 2 ... from no input, as decimal text of 1024 digits, without end."""
+    """Yield 0, 1, 2 ... without input and without end, as decimal text of 1024 digits."""
     with _marked("ticker"):
         for number in count():
             _mark("ticker.values")
@@ -280,14 +280,14 @@ def ticker() -> Iterator[str]:
 
 @function
 def sink(values: Iterator[Any]) -> None:
-    """Count the values; no output."""
+    """Count the values, without output."""
     for _ in values:
         _mark("sink.values")
 
 
 @function
 def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
-    """Each word as often as the number beside it says."""
+    """Repeat each word as many times as the number at the same position."""
     for word, times in zip(words, counts, strict=False):
         for _ in range(times):
             yield word
@@ -295,21 +295,21 @@ def repeat(words: Iterator[str], counts: Iterator[int]) -> Iterator[str]:
 
 @function
 def pairs(left: Iterator[Any], right: Iterator[Any]) -> Iterator[list[Any]]:
-    """Each left value with the right value beside it."""
+    """Yield each left value with the right value at the same position."""
     for pair in zip(left, right, strict=False):
         yield list(pair)
 
 
 @function
 def drain_second_first(first: Iterator[Any], second: Iterator[Any]) -> Iterator[Any]:
-    """All values of the second input, then all of the first."""
+    """Yield all values of the second input, and then all of the first."""
     yield from second
     yield from first
 
 
 @function(outputs=["left", "right"])
 def route(parcels: Iterator[list[Any]]) -> Iterator[Output]:
-    """For each ``[target, value]`` the value on output ``target``, an index or a name."""
+    """For each ``[target, value]``, send the value to the output ``target``, an index or a name."""
     for target, value in parcels:
         yield Output(target, value)
 
@@ -323,7 +323,7 @@ class Two(NamedTuple):
 
 @function
 def two_outputs(plans: Iterator[list[int]]) -> Two:
-    """Two outputs as the first value says: so many numbers each; -1 is without end, -2 is one and an error."""
+    """Two outputs; the first value has how many numbers each yields: -1: without end; -2: one number and an error."""
     left, right = next(plans)
     return Two(_planned(left), _planned(right))
 

@@ -1,7 +1,7 @@
-"""The functions that the Evergreen chapters of the conformance suite call, and those of the riff chapters.
+"""The functions that the Evergreen and riff chapters of the conformance suite call.
 
-``python -m invoker functions.conformance_evergreen`` serves them all in both protocols. Their contract, so that others
-can provide them in any language, is ``docs/reference/conformance.md``.
+``python -m invoker functions.conformance_evergreen`` serves them all in both protocols.
+``docs/reference/conformance.md`` specifies them, so that they can be written in any language.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ globals().update({name: value for name, value in vars(conformance).items() if op
 
 
 def _shown(value: Any) -> Any:
-    """A value as JSON can hold it: bytes as ``{"bytes": how many, "hex": the first 16}``."""
+    """A value in a form that JSON can represent: bytes as ``{"bytes": how many, "hex": the first 16}``."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {"bytes": len(value), "hex": bytes(value[:16]).hex()}
     return value
 
 
 def _said(leaf: Any) -> str:
-    """What GENERATE answers to one leaf of its prompt."""
+    """The answer of GENERATE to one leaf of its prompt."""
     return leaf.upper() if isinstance(leaf, str) else f"<{len(leaf)} bytes>"
 
 
 class _Nothing(AsyncIterator[Any]):
-    """An input that nobody gave."""
+    """An input that the caller did not give; it has no items."""
 
     async def __anext__(self) -> Any:
         raise StopAsyncIteration
@@ -44,7 +44,7 @@ _NOTHING = _Nothing()
 
 @function
 def note(key: str) -> None:
-    """Count this mark; no output."""
+    """Increase the count of this name, without output."""
     _mark(key)
 
 
@@ -60,43 +60,43 @@ def upper(text: str) -> str:
 
 @function
 def kind(value: Any) -> dict[str, Any]:
-    """What a leaf was decoded to."""
+    """The type to which a leaf was decoded, and the value."""
     return {"value": _shown(value)}
 
 
 @function
 def join(left: str, right: str) -> str:
-    """Two texts in one."""
+    """Concatenate two texts."""
     return left + right
 
 
 @function
 def multiply(text: str, times: int = 2) -> str:
-    """A text several times, twice unless told otherwise."""
+    """Repeat a text, by default twice."""
     return text * times
 
 
 @function
 def options(**named: Any) -> dict[str, Any]:
-    """Every input by its name."""
+    """Return every input by its name."""
     return {name: _shown(value) for name, value in named.items()}
 
 
 @function
 def page(text: str) -> Message[str]:
-    """A text as a page: its own media type, role and file name."""
+    """Return a text as a page, with its own media type, role and file name."""
     return Message(text, media_type="text/html", headers={"role": "model", "original-file-name": "page.html"})
 
 
 @function
 def picture(data: bytes) -> Message[bytes]:
-    """Bytes as an image."""
+    """Return bytes as an image."""
     return Message(data, media_type="image/png")
 
 
 @function
 def configs(text: str, context: Context) -> dict[str, Any]:
-    """The configs of the action: type and, where it is a Struct, its fields."""
+    """Return the configs of the action: the type of each, and the fields of a Struct."""
     found = []
     for config in context.configs:
         is_struct = config.type_url.endswith("google.protobuf.Struct")
@@ -106,13 +106,13 @@ def configs(text: str, context: Context) -> dict[str, Any]:
 
 @function
 def large(size: int) -> str:
-    """A text of so many characters, each of three bytes."""
+    """A text of ``size`` characters, each of three bytes."""
     return "日" * size
 
 
 @function
 def collapse(wanted: str) -> str:
-    """Raise: ``exit`` leaves the process in other places, anything else is the text of a ValueError."""
+    """Raise: SystemExit for ``exit``, otherwise a ValueError with this text."""
     raise SystemExit(3) if wanted == "exit" else ValueError(wanted)
 
 
@@ -121,28 +121,28 @@ def collapse(wanted: str) -> str:
 
 @function
 def items(values: Iterator[Any]) -> dict[str, list[Any]]:
-    """All leaves of the input, once it has ended."""
+    """Return all leaves of the input, after its end."""
     with _marked("items"):
         return {"items": [_shown(value) for value in values]}
 
 
 @function
 def parts(leaves: Iterator[Message[Any]]) -> dict[str, list[Any]]:
-    """All leaves of the input with their media types and headers."""
+    """Return all leaves of the input, with their media types and headers."""
     found = [{"type": leaf.media_type, "value": _shown(leaf.payload), "headers": dict(leaf.headers)} for leaf in leaves]
     return {"items": found}
 
 
 @function
 def both(left: Iterator[Any], right: Iterator[Any]) -> dict[str, list[Any]]:
-    """All leaves of two inputs; the second one is read first."""
+    """Return all leaves of two inputs; the second one is read first."""
     last = [_shown(value) for value in right]
     return {"left": [_shown(value) for value in left], "right": last}
 
 
 @function
 def leave(values: Iterator[Any]) -> Iterator[str]:
-    """``done``, without a look at the input."""
+    """Return ``done`` without reading the input."""
     yield "done"
 
 
@@ -151,21 +151,21 @@ def leave(values: Iterator[Any]) -> Iterator[str]:
 
 @function
 async def replay(values: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Each leaf as it comes."""
+    """Yield each leaf as it comes."""
     async for value in values:
         yield value
 
 
 @function
 async def pieces(text: AsyncIterator[str]) -> AsyncIterator[str]:
-    """Each piece of a text as it comes."""
+    """Yield each piece of a text as it comes."""
     async for piece in text:
         yield piece
 
 
 @function(name="GENERATE")
 async def generate(prompt: AsyncIterator[Any] = _NOTHING, text: AsyncIterator[Any] = _NOTHING) -> AsyncIterator[str]:
-    """Answers each leaf of a prompt: text in upper case, anything else by its size."""
+    """Answer each leaf of a prompt: text in upper case, all else by its size."""
     _mark("GENERATE.calls")
     for leaves in (prompt, text):
         async for leaf in leaves:
@@ -175,7 +175,7 @@ async def generate(prompt: AsyncIterator[Any] = _NOTHING, text: AsyncIterator[An
 
 @function
 async def drip(count: int = 3, seconds: float = 0.0) -> AsyncIterator[str]:
-    """0, 1, 2 ... as text, so many, so many seconds apart."""
+    """Yield ``count`` numbers as text, from 0, with ``seconds`` between them."""
     with _marked("drip"):
         for number in range(count):
             if number:
@@ -185,21 +185,21 @@ async def drip(count: int = 3, seconds: float = 0.0) -> AsyncIterator[str]:
 
 @function
 def records(count: int = 3) -> Iterator[dict[str, int]]:
-    """So many objects."""
+    """Yield ``count`` objects."""
     for number in range(count):
         yield {"n": number}
 
 
 @function
 def mixed() -> Iterator[Any]:
-    """A text, then an object: they cannot share a leaf."""
+    """Yield a text and then an object, which cannot be in one leaf."""
     yield "a"
     yield {}
 
 
 @function
 def stumble(count: int = 3) -> Iterator[str]:
-    """So many letters, then an error."""
+    """Yield ``count`` letters, and then raise."""
     for number in range(count):
         yield chr(ord("a") + number)
     raise ValueError("boom")
@@ -207,7 +207,7 @@ def stumble(count: int = 3) -> Iterator[str]:
 
 @function
 def endless(size: int = 1024) -> Iterator[str]:
-    """Texts of so many characters without end."""
+    """Yield texts of ``size`` characters without end."""
     with _marked("endless"):
         for number in counting():
             _mark("endless.values")
@@ -216,7 +216,7 @@ def endless(size: int = 1024) -> Iterator[str]:
 
 @function(options=[evergreen.Nodes(retain=False)])
 def fountain(size: int = 1024) -> Iterator[str]:
-    """As endless, but what was sent is kept nowhere."""
+    """Yield texts like `endless`, but the values are not retained."""
     with _marked("fountain"):
         for number in counting():
             _mark("fountain.values")
@@ -225,7 +225,7 @@ def fountain(size: int = 1024) -> Iterator[str]:
 
 @function(options=[evergreen.Nodes(sequence=True)])
 def words(text: str) -> Iterator[str]:
-    """The words of a text, each for itself."""
+    """Yield the words of a text, each as its own item."""
     yield from text.split()
 
 
@@ -238,14 +238,14 @@ class Split(NamedTuple):
 
 @function
 def split(numbers: Iterator[int]) -> Split:
-    """Even numbers on one output, odd ones on the other."""
+    """Send even numbers to one output, and odd numbers to the other."""
     every = list(numbers)
     return Split(iter([n for n in every if n % 2 == 0]), iter([n for n in every if n % 2]))
 
 
 @function(outputs=["even", "odd"])
 def sort(numbers: Iterator[int], context: Context) -> None:
-    """Each number on its output as it comes; a negative one ends its output."""
+    """Send each number to its output as it comes; a negative number ends its output."""
     for number in numbers:
         output = context.outputs["odd" if number % 2 else "even"]
         output.end() if number < 0 else output.send(number)

@@ -1,7 +1,7 @@
-"""The aggregation functions of the populations that the federated chapters of the conformance suite ask for.
+"""The aggregation functions of the populations that the federated chapters of the conformance suite use.
 
-``python -m invoker functions/conformance_federated.toml --federated-peer-sessions 1000`` serves them. What others have
-to provide, in any language, is said in ``docs/reference/conformance.md``.
+``python -m invoker functions/conformance_federated.toml --federated-peer-sessions 1000`` serves them.
+``docs/reference/conformance.md`` specifies them, so that they can be written in any language.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from invoker import Message
 
 
 def zero() -> bytes:
-    """Where sums begin."""
+    """The first checkpoint of sums."""
     return b"0"
 
 
 def nothing() -> bytes:
-    """No frames were there yet."""
+    """The first checkpoint of `frames`: no frames."""
     return b"[]"
 
 
 def megabytes() -> bytes:
-    """Five of them."""
+    """A first checkpoint of five megabytes."""
     return bytes(range(256)) * 20480
 
 
@@ -35,7 +35,7 @@ def add(updates: Iterator[bytes], model: bytes) -> bytes:
 
 
 def slow(updates: Iterator[bytes], model: bytes) -> bytes:
-    """The same, with a pause for each update."""
+    """The sum, with a pause for each update."""
     total = int(model)
     for one in updates:
         time.sleep(0.1)
@@ -44,13 +44,13 @@ def slow(updates: Iterator[bytes], model: bytes) -> bytes:
 
 
 def last(updates: Iterator[bytes]) -> bytes:
-    """The only update, as it came."""
+    """Return the only update unchanged."""
     (update,) = updates
     return update
 
 
 def frames(updates: Iterator[Message[bytes]]) -> bytes:
-    """What came, as JSON: of each frame its media type, its headers and its payload."""
+    """Return the frames as JSON: the media type, headers and payload of each."""
     told = [
         {"type": one.media_type, "headers": dict(one.headers), "payload": base64.b64encode(one.payload).decode()}
         for one in updates
@@ -59,7 +59,7 @@ def frames(updates: Iterator[Message[bytes]]) -> bytes:
 
 
 def moody(updates: Iterator[bytes], model: bytes) -> Iterator[bytes]:
-    """The sum, unless an update says what else to do."""
+    """The sum, unless an update asks for a failure."""
     total = int(model)
     for one in updates:
         if one == b"raise":

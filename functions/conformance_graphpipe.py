@@ -1,7 +1,7 @@
-"""The models that the GraphPipe chapters of the conformance suite ask. Takes `pip install numpy`.
+"""The models that the GraphPipe chapters of the conformance suite use. Needs `pip install numpy`.
 
-``python -m invoker functions.conformance_graphpipe`` serves them all. Their contract, so that others can provide them
-in any language, is ``docs/reference/conformance.md``.
+``python -m invoker functions.conformance_graphpipe`` serves them all. ``docs/reference/conformance.md`` specifies them,
+so that they can be written in any language.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @function
 def mirror(x: np.ndarray) -> np.ndarray:
-    """The tensor itself, whatever it is."""
+    """Return any tensor unchanged."""
     with _marked("mirror"):
         return x
 
@@ -37,7 +37,7 @@ def mirror(x: np.ndarray) -> np.ndarray:
 marks = conformance.marks
 
 
-# --- what is declared
+# --- declared types and shapes
 
 
 @function
@@ -51,7 +51,7 @@ def triples(values: Triples) -> Triples:
 
 @function(outputs=dict.fromkeys(("sum", "difference", "product"), Tensor("float32", ["n"])))
 async def arithmetic(left: Vector, right: Vector, context: Context) -> None:
-    """Sum, difference and product, each only if it is wanted."""
+    """Sum, difference and product, each only if it is requested."""
     for name, value in (("sum", left + right), ("difference", left - right), ("product", left * right)):
         if context.wants(name):
             _mark(f"arithmetic.{name}")
@@ -60,19 +60,19 @@ async def arithmetic(left: Vector, right: Vector, context: Context) -> None:
 
 @function
 def scaled(x: Vector, by: float = 2.0) -> Vector:
-    """The numbers times another one, two unless told otherwise."""
+    """The numbers times a factor, by default two."""
     return x * np.float32(by)
 
 
 @function(options=[graphpipe.Casting(inputs="same_kind")])
 def forgiving(x: Vector) -> Vector:
-    """The numbers themselves, also of other types."""
+    """Return the numbers, which may be of other types."""
     return x
 
 
 @function
 def constant() -> Vector:
-    """1, 2, 3, from no input."""
+    """Return 1, 2, 3 without input."""
     return np.float32([1, 2, 3])
 
 
@@ -87,7 +87,7 @@ def shout(word: str) -> str:
 
 @function
 def sums(rows: list[list[float]]) -> list[float]:
-    """The sum of each of nested lists."""
+    """The sum of each inner list."""
     return [float(sum(row)) for row in rows]
 
 
@@ -99,19 +99,19 @@ def flags(x: np.ndarray) -> NDArray[np.uint8]:
 
 @function
 def heard(name: str, context: Context) -> str:
-    """A header of the request; empty where there is none."""
+    """Return a header of the request; empty if there is none."""
     return context.metadata.get(name, "")
 
 
 @function
 def spoken(context: Context) -> bytes:
-    """The config as it came; no bytes where there is none."""
+    """Return the config unchanged; empty bytes if there is none."""
     return context.config(bytes) or b""
 
 
 @function
 def word(context: Context) -> str:
-    """What a config in JSON says under ``word``."""
+    """Return the member ``word`` of a config in JSON."""
     return str((context.config(dict) or {}).get("word", ""))
 
 
@@ -134,20 +134,20 @@ def _layouts() -> dict[str, Any]:
 
 @function
 def layout(kind: str) -> np.ndarray:
-    """0 to 5 as Float32 of two rows, in memory as ``kind`` says; ``bool`` and ``text`` are other values."""
-    return _layouts()[kind]  # type: ignore[no-any-return]  # all are arrays
+    """Return 0 to 5 as two rows of Float32, with the memory layout ``kind``; ``bool`` and ``text`` are other values."""
+    return _layouts()[kind]  # type: ignore[no-any-return]  # all values are arrays
 
 
 @function
 def value(kind: str) -> Any:
-    """A value that is no array."""
+    """Return a value that is not an array."""
     kinds = {"int": -7, "float": 0.5, "bool": True, "text": "é", "bytes": b"\xff\0", "list": [[1, 2, 3], [4, 5, 6]]}
     return kinds[kind]
 
 
 @function
 def odd(kind: str) -> Any:
-    """What no tensor can hold."""
+    """Return a value that cannot be a tensor."""
     kinds = {
         "complex": np.array([1j]),
         "datetime": np.array(["2026-01-01"], "datetime64[D]"),
@@ -162,7 +162,7 @@ def odd(kind: str) -> Any:
 
 @function
 def promised(kind: str) -> Square:
-    """An output that is declared as Float32 of two rows and two columns."""
+    """Return a value of this kind for an output that is declared as Float32 with two rows and two columns."""
     kinds = {
         "right": np.eye(2, dtype=np.float32),
         "type": np.eye(2),
@@ -177,14 +177,14 @@ def promised(kind: str) -> Square:
 
 @function
 async def chunks(count: int) -> AsyncIterator[Pairs]:
-    """So many tensors of one row each: the number of the row, and ten times it."""
+    """Yield ``count`` tensors of one row: the number of the row, and ten times this number."""
     for number in range(count):
         yield np.float32([[number, 10 * number]])
 
 
 @function
 def fixed(count: int) -> Iterator[Pair]:
-    """So many tensors, of which a fixed shape allows one; without end if it is negative."""
+    """Yield ``count`` tensors, or tensors without end if it is negative; the fixed shape allows only one."""
     with _marked("fixed"):
         number = 0
         while number != count:
@@ -194,14 +194,14 @@ def fixed(count: int) -> Iterator[Pair]:
 
 @function(options=[graphpipe.Rows()])
 def doubled(pair: Iterator[Pair]) -> Iterator[Pair]:
-    """Each row times two."""
+    """Multiply each row by two."""
     for row in pair:
         yield row * 2
 
 
 @function(options=[graphpipe.Rows()])
 def dropping(pair: Iterator[Pair]) -> Iterator[Pair]:
-    """Only rows that begin with a number above zero."""
+    """Return only rows that begin with a number above zero."""
     for row in pair:
         if row[0] > 0:
             yield row
@@ -212,7 +212,7 @@ def dropping(pair: Iterator[Pair]) -> Iterator[Pair]:
 
 @function
 def collapse(wanted: str) -> Vector:
-    """Raise: ``exit`` leaves the process in other places, anything else is the text of a ValueError."""
+    """Raise: SystemExit for ``exit``, otherwise a ValueError with this text."""
     raise SystemExit(3) if wanted == "exit" else ValueError(wanted)
 
 
@@ -229,7 +229,7 @@ async def delay(seconds: float) -> float:
 
 @function(batch_max=3, batch_wait_ms=1000)
 async def joined(pairs: Pairs) -> Pairs:
-    """The first number of each row beside the number of rows of this call; NaN raises."""
+    """Return the first number of each row, and the number of rows of this call; raises for NaN."""
     if np.isnan(pairs).any():
         raise ValueError("there is a NaN")
     return np.stack([pairs[:, 0], np.full(len(pairs), len(pairs), np.float32)], 1)

@@ -1,7 +1,7 @@
 """The tools that the tool bridge chapters of the conformance suite call.
 
-``python -m invoker functions.conformance_toolbridge --protocols riff,toolbridge`` serves them all. Their contract, so
-that others can provide them in any language, is ``docs/reference/conformance.md``.
+``python -m invoker functions.conformance_toolbridge --protocols riff,toolbridge`` serves them all.
+``docs/reference/conformance.md`` specifies them, so that they can be written in any language.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add(a: int, b: int = 2) -> int:
 
 @function
 def echo(value: Any) -> Any:
-    """The value itself, whatever it is."""
+    """Return any value unchanged."""
     return value
 
 
@@ -46,7 +46,7 @@ def kinds(value: Any) -> list[str]:
 
 
 @function
-def described(a: int, b: list[str] | None = None, *, mode: Literal["x", "y"] = "x") -> Optional[float]:  # noqa: UP045 - as users write
+def described(a: int, b: list[str] | None = None, *, mode: Literal["x", "y"] = "x") -> Optional[float]:  # noqa: UP045 - in a form that users write
     """What a specification tells of.
 
     The second paragraph is no part of the description.
@@ -64,18 +64,18 @@ def described(a: int, b: list[str] | None = None, *, mode: Literal["x", "y"] = "
 def typed(
     number: int = 0,
     ratio: float = 0.0,
-    flag: bool = False,  # noqa: FBT001, FBT002 - it comes by position, too
+    flag: bool = False,  # noqa: FBT001, FBT002 - callers may also give it by position
     text: str = "",
     items: list[int] | None = None,
 ) -> list[Any]:
-    """The arguments, as they came."""
+    """Return the arguments unchanged."""
     _mark("typed.calls")
     return [number, ratio, flag, text, items]
 
 
 @function
 def placed(a: int, /, b: int, *, c: int = 0) -> list[int]:
-    """The arguments; the first only by position, the last only by name."""
+    """Return the arguments; the first is positional-only, the last keyword-only."""
     return [a, b, c]
 
 
@@ -88,25 +88,25 @@ def ruled(
     word: Annotated[str, Field(min_length=2, max_length=3)] = "ab",
     items: Annotated[list[int] | None, Field(rules=["unique_items"])] = None,
 ) -> bool:
-    """True, if all arguments obey their rules."""
+    """Return True; the arguments have rules."""
     return True
 
 
 @function
 def size(value: Any) -> int:
-    """How long a value is."""
+    """The length of a value."""
     return len(value)
 
 
 @function
 def octets(count: int) -> bytes:
-    """So many bytes."""
+    """Return ``count`` bytes."""
     return b"\x07" * count
 
 
 @function
 def strange(kind: Literal["keys", "cycle", "object", "surrogate"]) -> Any:
-    """A value that has no form on the wire."""
+    """Return a value that cannot be encoded."""
     cycle: list[Any] = []
     cycle.append(cycle)
     return {"keys": {1: 2}, "cycle": cycle, "object": object(), "surrogate": "\ud800"}[kind]
@@ -114,7 +114,7 @@ def strange(kind: Literal["keys", "cycle", "object", "surrogate"]) -> Any:
 
 @function
 def large(kind: Literal["2**53+1", "2**63", "-2**70", "bytes", "nan", "-0.0", "none", "nested"]) -> Any:
-    """A value that is easily lost on the way."""
+    """Return a value that codecs easily change."""
     return {
         "2**53+1": 2**53 + 1,
         "2**63": 2**63,
@@ -129,14 +129,14 @@ def large(kind: Literal["2**53+1", "2**63", "-2**70", "bytes", "nan", "-0.0", "n
 
 @function
 def configured(key: str, context: Context) -> str | None:
-    """What the caller said under a key in the context of its call."""
+    """Return the value of a key in the context of the call."""
     said = context.config(dict) or {}
     return said.get(key)
 
 
 @function
 async def remember(name: str, value: Any, context: Context) -> Any:
-    """Set a variable of the session, and give what it was before."""
+    """Set a variable of the session, and return its previous value."""
     before = await context.variables.get(name)
     await context.variables.set(name, value)
     return before
@@ -147,14 +147,14 @@ async def remember(name: str, value: Any, context: Context) -> Any:
 
 @function
 def raising(message: str) -> int:
-    """Raises, with this text."""
+    """Raise a ValueError with this text."""
     _mark("raising.calls")
     raise ValueError(message)
 
 
 @function
 async def waiting(seconds: float) -> float:
-    """Wait for some seconds; may be cancelled at any time."""
+    """Wait for some seconds, and allow cancellation."""
     with _marked("waiting"):
         await asyncio.sleep(seconds)
     return seconds
@@ -162,7 +162,7 @@ async def waiting(seconds: float) -> float:
 
 @function
 def deaf(seconds: float) -> float:
-    """Wait for some seconds; hears nothing meanwhile."""
+    """Wait for some seconds, and ignore cancellation."""
     with _marked("deaf"):
         time.sleep(seconds)
     return seconds
@@ -170,7 +170,7 @@ def deaf(seconds: float) -> float:
 
 @function
 async def busy(seconds: float) -> int:
-    """Wait for some seconds, and give how many calls were waiting here at once, this one included."""
+    """Wait for some seconds, and return how many calls were waiting here at once, this one included."""
     _busy.append(0)
     try:
         _busy[:] = [max(each, len(_busy)) for each in _busy]
@@ -188,14 +188,14 @@ _busy: list[int] = []
 
 @function(timeout_s=0.5)
 async def brief(seconds: float) -> float:
-    """Wait for some seconds, of which there may be half a one."""
+    """Wait for some seconds; the time limit is half a second."""
     await asyncio.sleep(seconds)
     return seconds
 
 
 @function(max_calls=1)
 async def single(seconds: float) -> float:
-    """Wait for some seconds, alone."""
+    """Wait for some seconds; only one call is allowed at once."""
     _mark("single.calls")
     await asyncio.sleep(seconds)
     return seconds
@@ -203,13 +203,13 @@ async def single(seconds: float) -> float:
 
 @function(isolation="process", memory_bytes=512 << 20)
 def hungry(megabytes: int) -> int:
-    """Take so much memory, of which there may be half a gibibyte."""
+    """Allocate this much memory; the limit is half a gibibyte."""
     return len(bytearray(b"x") * (megabytes << 20))
 
 
 @function(calls_per_minute=3)
 def seldom(number: int) -> int:
-    """The number itself, three times a minute."""
+    """Return the number; three calls per minute are allowed."""
     return number
 
 
@@ -218,14 +218,14 @@ def seldom(number: int) -> int:
 
 @function
 def counted(n: int = 3) -> Iterator[int]:
-    """The numbers below another one."""
+    """Yield the numbers below ``n``."""
     with _marked("counted"):
         yield from range(n)
 
 
 @function
 async def counted_async(n: int = 3) -> AsyncIterator[int]:
-    """The numbers below another one, from an async generator."""
+    """Yield the numbers below ``n``, from an async generator."""
     with _marked("counted_async"):
         for number in range(n):
             yield number
@@ -233,14 +233,14 @@ async def counted_async(n: int = 3) -> AsyncIterator[int]:
 
 @function
 def broken(n: int) -> Iterator[int]:
-    """So many numbers, then an error."""
+    """Yield ``n`` numbers, and then raise."""
     yield from range(n)
     raise ValueError("broken")
 
 
 @function
 def blocks(count: int, length: int) -> Iterator[bytes]:
-    """So many blocks of bytes, each of this length; the first byte of each is its number."""
+    """Yield ``count`` blocks of ``length`` bytes; the first byte of each is its number."""
     with _marked("blocks"):
         for number in range(count):
             _mark("blocks.items")
@@ -249,7 +249,7 @@ def blocks(count: int, length: int) -> Iterator[bytes]:
 
 @function
 async def endless() -> AsyncIterator[int]:
-    """Numbers without end."""
+    """Yield numbers without end."""
     with _marked("endless"):
         for number in itertools.count():
             _mark("endless.items")
@@ -259,7 +259,7 @@ async def endless() -> AsyncIterator[int]:
 
 @function
 def slow_steps(seconds: float) -> Iterator[int]:
-    """Numbers without end, and some seconds before each but the first."""
+    """Yield numbers without end, with some seconds between them."""
     with _marked("slow_steps"):
         yield 0
         for number in itertools.count(1):

@@ -1,4 +1,4 @@
-"""A codec of one's own: ``text/csv`` in and out, and it takes part in negotiation.
+"""A custom codec: ``text/csv`` in and out; it takes part in content negotiation.
 
 python -m invoker functions.csv_rows:swap
 python -m invoker call localhost:8081 --content-type text/csv --accept text/csv --data 'a,b'
@@ -16,17 +16,17 @@ class Csv:
     """Rows as lists of texts."""
 
     def decode(self, message: Message[bytes], type_: Any) -> list[list[str]]:
-        """One list a line."""
+        """Parse each line into a list."""
         return list(csv.reader(io.StringIO(message.payload.decode())))
 
     def encode(self, value: Any, media_type: Any) -> bytes:
-        """One line a list."""
+        """Write each list as a line."""
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(value)
         return out.getvalue().encode()
 
     def can_encode(self, value: Any) -> bool:
-        """Lists only."""
+        """Whether the value is a list."""
         return isinstance(value, list)
 
 

@@ -1,9 +1,9 @@
-r"""An operation on images: where brightness changes, by Sobel's operator. Takes `pip install numpy`.
+r"""An operation on images: finds edges by Sobel's operator. Needs `pip install numpy`.
 
 python -m invoker functions.edges:edges
 curl -H 'Content-Type: application/json' -d '[[[0, 0, 0], [255, 255, 255]]]' localhost:8080
 
-One image a message, so a stream of them is a stream of edges.
+Each message is one image, so for a stream of images the result is a stream of edges.
 """
 
 from typing import Annotated
@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-# Weights of red, green and blue in brightness, as ITU-R BT.601 has them.
+# The weights of red, green and blue for brightness, from ITU-R BT.601.
 BRIGHTNESS = np.array([0.299, 0.587, 0.114], np.float32)
 
 Image = Annotated[NDArray[np.uint8], ("height", "width", 3), "red, green, blue"]
@@ -19,7 +19,7 @@ Edges = Annotated[NDArray[np.uint8], ("height", "width"), "0 where nothing chang
 
 
 def edges(image: Image) -> Edges:
-    """The edges of an image; beyond its border it goes on as it ends."""
+    """The edges of an image; beyond the border, the pixels of the border are repeated."""
     if image.size == 0:
         return np.zeros(image.shape[:2], np.uint8)
     grey = np.pad(image @ BRIGHTNESS, 1, mode="edge")

@@ -1,13 +1,13 @@
-r"""Learning on devices: a logistic regression on iris flowers, of which each device has a few. Needs numpy.
+r"""Learning on devices: a logistic regression of iris flowers; each device has a few flowers. Needs numpy.
 
 python -m invoker functions/iris.toml --federated-peer-sessions 100
 python -m invoker device functions.federated:train functions.federated:eligible --server localhost:8081 \
     --population iris --examples functions.federated:examples --devices 50
 
-`train` runs on devices, `mean` on the server, which sees updates and no flowers. With functions/iris_secagg.toml it
-does not even see an update: `train_secure` gives integers, of which secure aggregation brings `mean_secure` only the
-sum. Both write the model to the file that the variable IRIS_MODEL names, which `python -m functions.federated FILE`
-judges.
+`train` runs on devices, and `mean` on the server, which gets updates but no flowers. With functions/iris_secagg.toml
+the server does not even get single updates: `train_secure` returns integers, and secure aggregation passes only their
+sum to `mean_secure`. Both write the model to the file that the variable IRIS_MODEL names; `python -m
+functions.federated FILE` prints its accuracy.
 """
 
 import csv
@@ -27,23 +27,23 @@ from invoker.protocols.federated.secagg import dequantize, quantize
 
 DATA = Path(__file__).parent / "data" / "iris.csv"
 CENTRE, SPREAD = np.array([5.8, 3.0, 3.8, 1.2]), np.array([0.8, 0.4, 1.8, 0.8])
-"""Roughly the mean and the spread of the four lengths, in cm: what one knows of flowers without looking at these."""
+"""The approximate mean and spread of the four lengths, in cm, from general knowledge of the flowers."""
 
 SPECIES = ("setosa", "versicolor", "virginica")
 DECAY = 1e-3
 MODULUS, SCALE, CLIP = 1 << 32, 1e5, 100.0
-"""For secure sums: five decimal places, and room for 200 devices that each change a weight by 100 at most."""
+"""The scale for secure sums: five decimal places, and room for 200 devices that each change a weight by at most 100."""
 
 Example = tuple[list[float], int]
 
 
 def initial() -> Checkpoint:
-    """Weights of no opinion: (features + 1, species), the last row the bias."""
+    """The initial weights, all zero: (features + 1, species); the last row is the bias."""
     return Checkpoint({"weights": np.zeros((5, 3))})
 
 
 def train(checkpoint: Checkpoint, examples: Iterator[Example], learning_rate: float = 0.5, steps: int = 5) -> Update:
-    """Learn from the device's own flowers by a few steps of gradient descent. Runs on the device."""
+    """Train with the device's own flowers, by a few steps of gradient descent. Runs on the device."""
     lengths, labels = zip(*examples, strict=True)
     features = np.hstack([(np.array(lengths) - CENTRE) / SPREAD, np.ones((len(lengths), 1))])
     wanted, weights = np.eye(len(SPECIES))[list(labels)], checkpoint["weights"].copy()
@@ -54,19 +54,19 @@ def train(checkpoint: Checkpoint, examples: Iterator[Example], learning_rate: fl
 
 
 def eligible(checkpoint: Checkpoint, examples: Iterator[Example]) -> dict[str, float]:
-    """A device takes part in the task `train` if it has a flower. Runs on the device."""
+    """The device is eligible for the task `train` if it has a flower. Runs on the device."""
     return {"train": 1.0} if next(examples, None) is not None else {}
 
 
 def mean(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """The mean of the devices' weights, each by its number of flowers; tells how good it is. Runs on the server."""
+    """The mean of the devices' weights, weighted by the number of flowers; prints its accuracy. Runs on the server."""
     return _told(aggregators.mean(updates, model))
 
 
 def train_secure(
     checkpoint: Checkpoint, examples: Iterator[Example], learning_rate: float = 0.5, steps: int = 5
 ) -> Update:
-    """Train, and give the change of the weights as integers, for secure aggregation. Runs on the device."""
+    """Train, and return the change of the weights as integers, for secure aggregation. Runs on the device."""
     update = train(checkpoint, examples, learning_rate, steps)
     change = (update["weights"] - checkpoint["weights"]) * update.examples
     flowers = np.array([update.examples], np.uint64)
@@ -74,25 +74,25 @@ def train_secure(
 
 
 def mean_secure(updates: Iterator[Update], model: Checkpoint) -> Checkpoint:
-    """Add the mean change to the model; the one update is the sum over all devices. Runs on the server."""
+    """Add the mean change to the model; the only update is the sum over all devices. Runs on the server."""
     (total,) = updates
     change = dequantize(total["weights"], scale=SCALE, modulus=MODULUS) / int(total["flowers"][0])
     return _told(Checkpoint({"weights": model["weights"] + change.reshape(5, 3)}))
 
 
 def examples(device: int = 0, devices: int = 50) -> list[Example]:
-    """The flowers of one device, counted from 0: each flower is on one device, in no order."""
+    """The flowers of the device with this number, from 0; each flower is on exactly one device, in random order."""
     return [flowers()[index] for index in _shuffled()[device::devices]]
 
 
 def central(rounds: int, learning_rate: float = 0.5, steps: int = 5) -> Checkpoint:
-    """The same model, trained in one place on all flowers, by as many steps as so many rounds have."""
+    """The same model, trained in one place with all flowers, by as many steps as ``rounds`` rounds have."""
     everything = iter(flowers())
     return Checkpoint({"weights": train(initial(), everything, learning_rate, rounds * steps)["weights"]})
 
 
 def accuracy(model: Checkpoint) -> float:
-    """Which part of all flowers the model knows by their lengths."""
+    """The fraction of all flowers that the model classifies correctly."""
     lengths, labels = zip(*flowers(), strict=True)
     features = np.hstack([(np.array(lengths) - CENTRE) / SPREAD, np.ones((len(lengths), 1))])
     return float(((features @ model["weights"]).argmax(1) == np.array(labels)).mean())
@@ -100,7 +100,7 @@ def accuracy(model: Checkpoint) -> float:
 
 @functools.cache
 def flowers() -> list[Example]:
-    """All of them: four lengths in cm, and the number of the species."""
+    """All flowers: four lengths in cm, and the number of the species."""
     with DATA.open(newline="") as file:
         rows = list(csv.reader(file))[1:]
     return [([float(one) for one in row[:4]], SPECIES.index(row[4])) for row in rows]

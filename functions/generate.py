@@ -1,4 +1,4 @@
-r"""A text generator: it reads a conversation and streams an answer, token by token.
+r"""A text generator: it reads a conversation, and streams an answer token by token.
 
 python -m invoker functions.generate:generate
 python -m invoker chat localhost:8081 --action generate
@@ -6,8 +6,8 @@ printf 'Who stole the tarts?\n' | python -m invoker call localhost:8081 --accept
 curl -N -d 'Who stole the tarts?' localhost:8080/generate
 curl -N -d 'Who stole the tarts?' -H 'Accept: text/event-stream' localhost:8080/generate
 
-The model is an n-gram model of one book: its answers are nonsense about the words that it was asked about, and a later
-turn mixes in what earlier ones were about. What was said, attached and answered it can quote.
+The model is an n-gram model of one book, so its answers are nonsense about the words of the question; later answers
+also use words of earlier turns. It can quote earlier questions, answers and names of attached files.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ END_OF_TURN = "type=EndOfTurn"
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
-    """What a config of an action may say, or the header ``x-config`` (JSON) where a protocol has no configs."""
+    """The settings in a config of an action, or in the header ``x-config`` (JSON) if the protocol has no configs."""
 
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.7
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 120
@@ -39,13 +39,13 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def stops(self) -> list[str]:
-        """Texts at which the answer ends, before they are sent."""
+        """The stop texts; the answer ends before the first of them."""
         return [text for text in ([self.stop] if isinstance(self.stop, str) else self.stop) if text]
 
 
 @dataclass
 class Turn:
-    """What one side said before the other side spoke; ``files`` are names with sizes in bytes."""
+    """The messages of one side until the other side answers; ``files`` are names with sizes in bytes."""
 
     role: str
     texts: list[str] = field(default_factory=list)
@@ -53,22 +53,22 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text of the turn."""
         return " ".join(self.texts)
 
 
 @functools.cache
 def model() -> Ngrams:
-    """Trained once a process, when the function starts."""
+    """Train the model, once per process, when the function starts."""
     return Ngrams.load()
 
 
 @function(init=model)
 async def generate(prompt: AsyncIterator[Message[Any]], ctx: Context) -> AsyncIterator[Message[str]]:
-    """Answers the last turn of a conversation, with the earlier ones in mind."""
+    """Answer the last turn of a conversation, with regard to the earlier turns."""
     said = settings(ctx)
     turns = await conversation(prompt)
-    # A given seed fixes the answer to a conversation; two turns of one conversation still differ.
+    # A seed determines the answer to a conversation, but different turns get different answers.
     rng = random.Random() if said.seed is None else random.Random(f"{said.seed} {len(turns)}")
     tokens = until_stop(limited(answer(model(), turns, rng, said.temperature), said.max_tokens), said.stops)
     if not said.stream:
@@ -79,14 +79,14 @@ async def generate(prompt: AsyncIterator[Message[Any]], ctx: Context) -> AsyncIt
 
 
 def settings(ctx: Context) -> Settings:
-    """What the caller wants.
+    """Read the caller's settings.
 
     Raises:
-        StatusError: INVALID_ARGUMENT, naming what cannot be.
+        StatusError: INVALID_ARGUMENT: a setting is invalid; the text names it.
     """
     try:
         said = ctx.config(dict) or json.loads(ctx.metadata.get("x-config", "{}"))
-        if isinstance(said, dict):  # numbers of a Struct are floats; "accept" is meant for the server
+        if isinstance(said, dict):  # numbers of a Struct are floats; "accept" is for the server
             said = {name: _whole(value) for name, value in said.items() if name != "accept"}
         return msgspec.convert(said, Settings)
     except ValueError as error:
@@ -98,9 +98,9 @@ def _whole(value: Any) -> Any:
 
 
 async def conversation(prompt: AsyncIterator[Message[Any]]) -> list[Turn]:
-    """The turns of a prompt: leaves that follow each other with the same role, up to an end of turn.
+    """Split a prompt into turns: consecutive leaves with the same role, up to an end of turn.
 
-    A message without a role is a turn of its own, so the lines of a riff call are a conversation too.
+    A message without a role is a turn of its own, so the lines of a riff call are also a conversation.
     """
     turns: list[Turn] = []
     is_open = False
@@ -144,7 +144,7 @@ def answer(ngrams: Ngrams, turns: list[Turn], rng: random.Random, temperature: f
 
 
 def recalled(turns: list[Turn]) -> str | None:
-    """The answer to a question about the conversation itself; None if it is none, or about nothing that was said."""
+    """The answer to a question about the conversation itself; None for other questions."""
     question = turns[-1].text if turns else ""
     mine = [turn for turn in turns[:-1] if turn.role == "user"]
     for pattern, recall in RECALLS.items():
@@ -191,7 +191,7 @@ def limited(tokens: Iterable[str], most: int) -> Iterator[str]:
 
 
 def until_stop(tokens: Iterable[str], stops: list[str]) -> Iterator[str]:
-    """What comes before the first stop text, which may begin within one token and end within another."""
+    """The text before the first stop text, which may extend over several tokens."""
     held = ""
     for token in tokens:
         held += token
@@ -199,7 +199,7 @@ def until_stop(tokens: Iterable[str], stops: list[str]) -> Iterator[str]:
         if found:
             held = held[: min(found)]
             break
-        # What may be the beginning of a stop text waits for the next token.
+        # A possible beginning of a stop text is held back until the next token.
         kept = max((size for stop in stops for size in range(1, len(stop)) if held.endswith(stop[:size])), default=0)
         if len(held) > kept:
             yield held[: len(held) - kept]

@@ -1,10 +1,10 @@
-r"""A model of arrays: a logistic regression, trained when the function starts. Takes `pip install numpy`.
+r"""A model with arrays: a logistic regression that is trained when the function starts. Needs `pip install numpy`.
 
 python -m invoker functions.iris:iris
 curl -H 'Content-Type: application/json' -d '[[5.1, 3.5, 1.4, 0.2], [6.3, 3.3, 6.0, 2.5]]' localhost:8080
 
-A flower is four numbers: length and width of its sepals and of its petals, in centimetres. What comes back is how
-probable each species is; `functions.iris:species` gives names instead.
+A flower is four numbers: length and width of its sepals and of its petals, in centimetres. The result has the
+probability of each species; `functions.iris:species` returns names instead.
 """
 
 import csv
@@ -30,7 +30,7 @@ Names = Annotated[NDArray[np.str_], ("flowers",), "the most probable species"]
 
 @dataclass(frozen=True)
 class Softmax:
-    """A logistic regression of several classes; ``weights`` are (features + 1, classes), the last row the bias."""
+    """A logistic regression with several classes; ``weights`` are (features + 1, classes); the last row is the bias."""
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -39,7 +39,7 @@ class Softmax:
 
     @classmethod
     def trained(cls, rows: NDArray[np.float64], names: NDArray[np.str_]) -> Self:
-        """Learn by gradient descent over all rows; the same each time, for nothing is left to chance."""
+        """Train by gradient descent over all rows; the result is always the same, since there are no random choices."""
         species, labels = np.unique(names, return_inverse=True)
         made = cls(rows.mean(0), rows.std(0), np.zeros((rows.shape[1] + 1, len(species))), species)
         features, wanted = made._features(rows), np.eye(len(species))[labels]
@@ -49,7 +49,7 @@ class Softmax:
         return made
 
     def chances(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        """How probable each class is, (rows, classes)."""
+        """The probabilities of the classes, (rows, classes)."""
         return _softmax(self._features(rows) @ self.weights)
 
     def _features(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -58,7 +58,7 @@ class Softmax:
 
 @functools.cache
 def model() -> Softmax:
-    """Trained once a process, when the function starts."""
+    """Train the model, once per process, when the function starts."""
     with DATA.open(newline="") as file:
         rows = list(csv.reader(file))[1:]
     return Softmax.trained(np.array([row[:4] for row in rows], float), np.array([row[4] for row in rows]))
@@ -66,13 +66,13 @@ def model() -> Softmax:
 
 @function(init=model)
 def iris(flowers: Flowers) -> Chances:
-    """How probable each species is, flower by flower."""
+    """The probability of each species, for each flower."""
     return model().chances(flowers).astype(np.float32)
 
 
 @function(init=model)
 def species(flowers: Flowers) -> Names:
-    """The most probable species, flower by flower."""
+    """The most probable species of each flower."""
     return model().names[model().chances(flowers).argmax(1)]
 
 

@@ -1,4 +1,4 @@
-"""A class: made and entered once a process, called for each message, left after the last.
+"""A class: it is instantiated and entered once per process, called for each message, and left at the end.
 
 python -m invoker functions.model:Model
 python -m invoker call localhost:8081 --data 'good bad good'
@@ -16,7 +16,7 @@ class Model:
         return self
 
     def __call__(self, text: str) -> int:
-        """The sum of what its words are worth."""
+        """The sum of the scores of its words."""
         return sum(self.words.get(word, 0) for word in text.split())
 
     def __exit__(

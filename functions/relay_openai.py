@@ -1,4 +1,4 @@
-r"""A relay to an OpenAI-compatible endpoint: conversations go there, answers stream back. Takes `pip install httpx`.
+r"""A relay to an OpenAI-compatible endpoint: it forwards conversations and streams answers. Needs `pip install httpx`.
 
 OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=llama3.2 python -m invoker functions.relay_openai:Relay
 python -m invoker chat localhost:8081 --action relay
@@ -22,7 +22,7 @@ ROLES = {"": "user", "user": "user", "model": "assistant", "assistant": "assista
 SETTINGS = ("model", "temperature", "top_p", "max_tokens", "seed", "stop", "presence_penalty", "frequency_penalty")
 LARGEST_EVENT = 1024 * 1024
 
-# Statuses of the endpoint with a status of their own here; other 4xx are the caller's fault, 5xx the endpoint's.
+# How HTTP statuses of the endpoint are translated; other 4xx are errors of the caller, 5xx of the endpoint.
 STATUSES = {
     401: Status.UNAUTHENTICATED,
     403: Status.PERMISSION_DENIED,
@@ -35,10 +35,10 @@ STATUSES = {
 
 @function(name="relay")
 class Relay:
-    """Holds the connections to the endpoint.
+    """Keeps the connections to the endpoint.
 
-    Where it is, and the key, are the operator's to say: OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL and
-    OPENAI_TIMEOUT_S (between two pieces of an answer). A caller's config may say what is in `SETTINGS`.
+    The operator sets the endpoint and the key by the variables OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL and
+    OPENAI_TIMEOUT_S (the limit between two pieces of an answer). A caller's config can have the settings in `SETTINGS`.
     """
 
     def __init__(self) -> None:
@@ -62,17 +62,17 @@ class Relay:
         await self._client.aclose()
 
     async def __call__(self, prompt: AsyncIterator[Message[Any]], ctx: Context) -> AsyncIterator[Message[str]]:
-        """Answers a conversation with the endpoint's model, piece by piece."""
+        """Answer a conversation by the endpoint's model, piece by piece."""
         asked = {"model": self._model, **settings(ctx), "messages": await conversation(prompt), "stream": True}
         async with aclosing(self._pieces(asked)) as pieces:
             async for piece in pieces:
                 yield Message(piece, headers={"role": "model"}, media_type="text/plain")
 
     async def _pieces(self, asked: Mapping[str, Any]) -> AsyncGenerator[str, None]:
-        """The texts of an answer as they come; leaving early closes the request.
+        """Yield the texts of an answer as they come; leaving the iteration closes the request.
 
         Raises:
-            StatusError: With what the endpoint said.
+            StatusError: The endpoint reported an error, which is quoted.
         """
         try:
             async with self._client.stream("POST", "chat/completions", json=asked) as response:
@@ -99,23 +99,23 @@ class Relay:
 
 
 def settings(ctx: Context) -> dict[str, Any]:
-    """What the caller's config says, as the endpoint takes it.
+    """Read the caller's settings, in the form for the endpoint.
 
     Raises:
-        StatusError: It says something that is not the caller's to say.
+        StatusError: A setting is unknown.
     """
     said = {name: value for name, value in (ctx.config(dict) or {}).items() if name != "accept"}
     if unknown := sorted(set(said) - {*SETTINGS}):
         raise StatusError(Status.INVALID_ARGUMENT, f"relay: no setting {unknown[0]!r}; there are {', '.join(SETTINGS)}")
-    # Numbers of a Struct are floats, and endpoints refuse 100.0 tokens.
+    # Numbers of a Struct are floats, but endpoints refuse 100.0 tokens.
     return {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in said.items()}
 
 
 async def conversation(prompt: AsyncIterator[Message[Any]]) -> list[dict[str, Any]]:
-    """Leaves as chat messages; those of one role that follow each other are parts of one message.
+    """Convert leaves to chat messages; consecutive leaves with one role are parts of one message.
 
     Raises:
-        StatusError: A leaf is neither text nor an image, or nothing is asked.
+        StatusError: A leaf is neither text nor an image, or the prompt is empty.
     """
     made: list[dict[str, Any]] = []
     async for message in prompt:
@@ -131,7 +131,7 @@ async def conversation(prompt: AsyncIterator[Message[Any]]) -> list[dict[str, An
         raise StatusError(Status.INVALID_ARGUMENT, "relay: the prompt is empty")
     for one in made:
         if len(one["content"]) == 1 and one["content"][0]["type"] == "text":
-            one["content"] = one["content"][0]["text"]  # what every endpoint understands
+            one["content"] = one["content"][0]["text"]  # the form that every endpoint accepts
     return made
 
 
@@ -145,9 +145,9 @@ def _part(message: Message[Any]) -> dict[str, Any]:
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
-    """The data of server-sent events; comments and other fields are passed over.
+    """Yield the data of server-sent events; comments and other fields are skipped.
 
-    Lines end with LF or CRLF only: what else Unicode calls a line end may stand inside of JSON.
+    Lines end with LF or CRLF only, since other line ends of Unicode may occur within JSON.
 
     Raises:
         StatusError: An event is larger than `LARGEST_EVENT`.
@@ -169,10 +169,10 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
 
 
 def delta(data: str) -> tuple[str, bool]:
-    """The text of one event, and whether the answer is complete with it.
+    """The text of one event, and whether it completes the answer.
 
     Raises:
-        StatusError: The endpoint reports an error, or sent something else.
+        StatusError: The event is an error, or is not valid.
     """
     try:
         event = json.loads(data)
@@ -180,14 +180,14 @@ def delta(data: str) -> tuple[str, bool]:
             raise StatusError(Status.UNAVAILABLE, f"relay: the endpoint broke off: {_words(data.encode())}")
         choices = event.get("choices") or []
         if not choices:
-            return "", False  # the event with the usage has none
+            return "", False  # the event with the usage has no choices
         return choices[0].get("delta", {}).get("content") or "", choices[0].get("finish_reason") is not None
     except (ValueError, AttributeError, TypeError) as error:
         raise StatusError(Status.UNAVAILABLE, f"relay: the endpoint sent no chat event: {data[:80]!r}") from error
 
 
 def refusal(code: int, body: bytes) -> StatusError:
-    """An error of the endpoint, with its own words."""
+    """Translate an error of the endpoint, and quote its text."""
     status = STATUSES.get(code, Status.INVALID_ARGUMENT if 400 <= code < 500 else Status.UNAVAILABLE)
     return StatusError(status, f"relay: the endpoint answered {code}: {_words(body)}")
 

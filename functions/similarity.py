@@ -1,9 +1,9 @@
-r"""Two inputs of arrays, whose shapes have a size in common. Takes `pip install numpy`.
+r"""Two array inputs whose shapes share a named size. Needs `pip install numpy`.
 
 python -m invoker functions.similarity:similarity
 python -m invoker call localhost:8081 --json --data '[[1, 0], [1, 1]]' --arg '1=[[0, 1]]'
 
-By GraphPipe both are sent in one request, by name or in this order; `size` may be any, but has to be the same in both.
+Over GraphPipe both are sent in one request, by name or in this order; `size` can be any, but must be the same in both.
 """
 
 from typing import Annotated
@@ -17,7 +17,7 @@ Cosines = Annotated[NDArray[np.float32], ("queries", "items"), "1: the same dire
 
 
 def similarity(queries: Queries, items: Items) -> Cosines:
-    """The cosine of the angle between each query and each item; that of a vector of zeros is 0."""
+    """The cosine of the angle between each query and each item; for a vector of zeros it is 0."""
     return _unit(queries) @ _unit(items).T
 
 

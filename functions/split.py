@@ -1,4 +1,4 @@
-r"""Two named outputs: each is a stream of its own, and ``tee`` gives both the same input.
+r"""Two named outputs: each is a separate stream, and ``tee`` lets both read the same input.
 
 python -m invoker functions.split:split
 printf '1\\n2\\n3\\n' | python -m invoker call localhost:8081 --outputs even,odd
@@ -18,6 +18,6 @@ class Split(NamedTuple):
 
 
 def split(numbers: Iterator[int]) -> Split:
-    """Even numbers on one output, odd ones on the other."""
+    """Send even numbers to one output, and odd numbers to the other."""
     left, right = tee(numbers)
     return Split((number for number in left if number % 2 == 0), (number for number in right if number % 2))

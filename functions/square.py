@@ -1,4 +1,4 @@
-"""Request/reply: a plain function is mapped over its input.
+"""Request/reply: a plain function is called for each value of its input.
 
 python -m invoker functions.square:square
 python -m invoker call localhost:8081 --data 7

@@ -1,4 +1,4 @@
-r"""A sink: it takes a stream and has no output; the call ends with OK when everything is stored.
+r"""A sink: it reads a stream and has no output; the call ends with OK when everything is stored.
 
 python -m invoker functions.store:store
 printf '{"id": 1, "name": "a"}\\n' | python -m invoker call localhost:8081 --json --outputs ''
@@ -12,13 +12,13 @@ ROWS: dict[int, str] = {}
 
 @dataclass
 class Row:
-    """What each message must be; anything else is refused with a sentence that says why."""
+    """The type of each message; other messages are refused with an error that says why."""
 
     id: int
     name: str
 
 
 def store(rows: Iterator[Row]) -> None:
-    """Keeps the last name of each id."""
+    """Keep the last name of each id."""
     for row in rows:
         ROWS[row.id] = row.name

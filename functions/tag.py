@@ -1,4 +1,4 @@
-r"""One generator, several outputs: ``Output`` says where a value goes.
+r"""One generator with several outputs: ``Output`` names the output of a value.
 
 python -m invoker functions.tag:tag
 printf '1\\nx\\n' | python -m invoker call localhost:8081 --outputs numbers,errors
@@ -11,7 +11,7 @@ from invoker import Output, function
 
 @function(outputs=("numbers", "errors"))
 def tag(texts: Iterator[str]) -> Iterator[Output]:
-    """Numbers go to one output, everything else to the other."""
+    """Send numbers to one output, and all other texts to the other."""
     for text in texts:
         try:
             yield Output("numbers", int(text))

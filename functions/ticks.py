@@ -1,4 +1,4 @@
-"""A source: no input, and outputs flow as soon as the call is open.
+"""A source: it has no input, and yields values as soon as the call is open.
 
 python -m invoker functions.ticks:ticks
 python -m invoker call localhost:8081 --no-input
@@ -8,5 +8,5 @@ from collections.abc import Iterator
 
 
 def ticks() -> Iterator[int]:
-    """Three ticks."""
+    """Yield three ticks."""
     yield from (1, 2, 3)

@@ -1,4 +1,4 @@
-"""Tools for a host program or an agent: typed, documented, with rules for what they take.
+"""Tools for a host program or an agent, with types, documentation, and rules for arguments.
 
 python -m invoker functions.tools
 python -m invoker inspect --tools functions.tools
@@ -30,7 +30,7 @@ class Scale(enum.Enum):
 
 @dataclass
 class Summary:
-    """What `summarize` finds."""
+    """The result of `summarize`."""
 
     count: int
     mean: float
@@ -40,7 +40,7 @@ class Summary:
 
 @rule("isbn")
 def is_isbn(text: str) -> bool:
-    """Whether the last of the 13 digits of an ISBN is right."""
+    """Whether the last of the 13 digits of an ISBN is correct."""
     digits = [int(sign) for sign in text if sign != "-"]
     return len(digits) == 13 and (sum(digits[0::2]) + 3 * sum(digits[1::2])) % 10 == 0
 

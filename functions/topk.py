@@ -1,4 +1,4 @@
-r"""A stream and a single value: ``k`` is the one message of the second input.
+r"""A stream and a single value: ``k`` is the only message of the second input.
 
 python -m invoker functions.topk:topk
 printf 'pear\\nfig\\napple\\n' | python -m invoker call localhost:8081 --arg 1=2

@@ -1,4 +1,4 @@
-"""An aggregator: a stream in, one value out, when the input has ended.
+"""An aggregator: it reads a stream, and returns one value after the end of the input.
 
 python -m invoker functions.total:total
 seq 100 | python -m invoker call localhost:8081
@@ -8,5 +8,5 @@ from collections.abc import Iterator
 
 
 def total(numbers: Iterator[int]) -> int:
-    """The sum of everything; 0 for nothing."""
+    """The sum of all numbers; 0 without numbers."""
     return sum(numbers)

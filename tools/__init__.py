@@ -1,1 +1,1 @@
-"""What developers of invoker run by `python -m tools`; no part of the distribution."""
+"""Commands for developers of invoker, run by `python -m tools`; they are not part of the distribution."""

@@ -1,4 +1,4 @@
-"""``python -m tools COMMAND``: what developing this tree takes beside the verbs of the Makefile."""
+"""``python -m tools COMMAND``: the commands for developers that are not verbs of the Makefile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from tools.running import run_all, run_one, tasks
 from tools.steps import PLANS, ROOT, STEPS
 
-# Modules of this package that are commands.
+# The modules of this package that are commands.
 COMMANDS = {
     "gates": "compare the figures of the tree with recorded ones",
     "faults": "plant recorded faults, and see the tests notice them",
@@ -19,7 +19,7 @@ COMMANDS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command: its exit code."""
+    """Run a command, and return its exit code."""
     command, *rest = arguments or ("--help",)
     if command in COMMANDS:
         code: int = import_module(f"tools.{command}").main(rest)

@@ -1,8 +1,9 @@
-"""How many Python calls of its own the server makes for one call of each kind, and in how many files.
+"""Counts how many Python calls within invoker's own files the server makes for one call of each kind, and in how many
+files.
 
-A server runs under `tools.counted` with all default protocols. Calls are made one after another on a connection that is
-kept, a hundred at a time. What the server does now and then besides (log lines in company, sweeping, its health) only
-adds to that, so the least of several times counts, for each file. Resuming a generator or a coroutine is a call, too.
+A server runs under `tools.counted` with all default protocols. Calls are made one after another on one connection, a
+hundred at a time. Background work of the server (batches of log lines, clean-up, health checks) can only add to a
+count, so the smallest of several counts is used, for each file. Resuming a generator or a coroutine counts as a call.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tools.server import Server, serving
 from tools.wires import CALLS, STREAMS, Ask, Opening
 
 CATALOGUES = {"sync": "tools.served.sync", "mixed": "tools.served.mixed"}
-"""One of sync functions only, and one with an async function beside them."""
+"""The catalogues: one with sync functions only, and one with an async function in addition."""
 _ASYNC = {"riff async", "http async"}
 _WARM, _EACH, _TIMES, _ITEMS = 30, 100, 7, 20
 _REST_S, _SETTLE_S = 0.003, 2.0
@@ -32,10 +33,10 @@ PerFile: TypeAlias = Counter[str]
 
 
 def counts(note: Callable[[str], None]) -> dict[str, Figures]:
-    """By catalogue and kind of call: ``calls`` and ``files``.
+    """Count ``calls`` and ``files``, by catalogue and kind of call.
 
     Args:
-        note: Takes a line about what is being done.
+        note: Called with a line about the progress.
     """
     found: dict[str, Figures] = {}
     for catalogue, module in CATALOGUES.items():
@@ -61,32 +62,33 @@ def _of(catalogue: str, module: str, server: Server, counted: Counted) -> Figure
 
 
 def _per_item(module: str, server: Server, counted: Counted, opening: Opening) -> dict[str, float]:
-    """What an item takes that is not the first."""
+    """Count what each item after the first one costs."""
     costs: list[PerFile] = []
     for items in (1, 1 + _ITEMS):
         with opening(server, module, items) as ask:
             costs.append(counted.cost(ask))
     first, more = costs
-    passed = [file for file, calls in (more - first).items() if 2 * calls >= _ITEMS]  # fewer belong to no item
+    # files with fewer calls are not used for each item
+    passed = [file for file, calls in (more - first).items() if 2 * calls >= _ITEMS]
     return {"calls": round((more.total() - first.total()) / _ITEMS, 2), "files": len(passed)}
 
 
 class Counted:
-    """A server that tells what it has counted.
+    """A connection to a server that reports its counts.
 
     Args:
-        stream: To its socket.
+        stream: The stream to the socket of the server.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def cost(self, ask: Ask, times: int = _TIMES) -> PerFile:
-        """What one call takes, in the files that most of the calls pass.
+        """Count what one call costs, in the files that most calls use.
 
         Args:
             ask: Makes a call.
-            times: How often a hundred of them are made.
+            times: How many times a hundred calls are made.
         """
         for _ in range(_WARM):
             ask()
@@ -100,10 +102,10 @@ class Counted:
         return Counter({file: whole for file, count in least.items() if (whole := round(count / _EACH))})
 
     def _rested(self) -> PerFile:
-        """What it has counted when it has nothing left to do.
+        """Wait until the server is idle, and return its counts.
 
         Raises:
-            RuntimeError: It is never at rest.
+            RuntimeError: The server does not become idle.
         """
         before, until = self._told(), time.monotonic() + _SETTLE_S
         while time.monotonic() < until:
@@ -121,10 +123,10 @@ class Counted:
 
 @contextmanager
 def connected(path: Path) -> Iterator[Counted]:
-    """Ask a server that runs under `tools.counted`.
+    """Connect to a server that runs under `tools.counted`.
 
     Args:
-        path: Of its socket.
+        path: The path of its socket.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_SETTLE_S)

@@ -1,4 +1,5 @@
-"""Which figures got worse: more calls, files, modules, time, long functions or loaded libraries, or less coverage."""
+"""Finds figures that got worse: more calls, files, modules, time, long functions or loaded libraries, or less
+coverage."""
 
 from __future__ import annotations
 
@@ -7,16 +8,16 @@ from typing import Any
 
 _MORE_IS_BETTER = ("coverage",)
 _TOLD_ONLY = ("python", "size.rooms", "size.longest", "size.such functions", "wall_ms")
-# A busy machine shifts these: a call takes another path when its thread is late, and a cache is cold.
+# These vary on a busy machine: a call takes another path if its thread is late or a cache is cold.
 _SLACK = {"calls": (0.1, 2.0), "files": (0.1, 1.0), "ms": (0.3, 30.0), "coverage": (0.0, 0.1)}
 
 
 def worse(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """A sentence for each figure that got worse; those that only one of both has do not count.
+    """Return a sentence for each figure that got worse; figures that are only in one of the two are ignored.
 
     Args:
-        before: As recorded.
-        now: Of the tree.
+        before: The recorded figures.
+        now: The figures of this tree.
     """
     then = dict(_flat(before))
     return [

@@ -1,7 +1,9 @@
-"""An invoker whose own Python calls are counted: ``COUNTS=SOCKET python -P -m tools.counted ENTRYPOINT [FLAG...]``.
+"""A server that counts the Python calls within its own files: ``COUNTS=SOCKET python -P -m tools.counted ENTRYPOINT
+[FLAG...]``.
 
-Whoever connects to the socket, and sends a byte, gets a line of JSON with the calls until then of each file of invoker.
-`benchmarks.counted` counts calls of C and times as well, but tells them by a signal, which a loop at rest answers late.
+A client that connects to the socket and sends a byte gets a line of JSON with the number of calls so far, for each file
+of invoker. `benchmarks.counted` also counts calls of C functions and times, but writes them on a signal, which an idle
+event loop handles late.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ OWN = f"{Path(__file__).resolve().parent.parent / 'invoker'}{os.sep}"
 
 
 class Calls:
-    """Counts what each thread calls, in a dict of the thread, so that no count is lost between two of them."""
+    """Counts the calls of each thread in a dict of this thread, so that threads do not overwrite other counts."""
 
     def __init__(self) -> None:
         self._threads: list[dict[CodeType, int]] = []
 
     def begin(self, *_: Any) -> None:
-        """Count what this thread does from now on."""
+        """Count the calls of this thread from now on."""
         counts: dict[CodeType, int] = {}
         self._threads.append(counts)
 
@@ -38,7 +40,7 @@ class Calls:
         sys.setprofile(note)
 
     def of_files(self) -> Counter[str]:
-        """The calls of each own file, by its path within the package."""
+        """The number of calls in each file of invoker, by the path within the package."""
         found: Counter[str] = Counter()
         for counts in list(self._threads):
             for code, number in dict(counts).items():
@@ -47,7 +49,7 @@ class Calls:
         return found
 
     def tell(self, listener: socket.socket) -> None:
-        """Answer one client until it leaves."""
+        """Send the counts to one client until it disconnects."""
         connection, _ = listener.accept()
         with connection:
             while connection.recv(1):
@@ -55,7 +57,7 @@ class Calls:
 
 
 def main() -> int:
-    """Serve."""
+    """Run the server."""
     from invoker.cli.main import main as serve
 
     calls, listener = Calls(), socket.socket(socket.AF_UNIX)

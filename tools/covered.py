@@ -1,7 +1,7 @@
-"""Which share of the branches of the core, of execution and of the protocols their own tests take.
+"""Measures how much of the core, of execution and of the protocols is covered by their own tests.
 
-It counts statements and branches together, in percent, as coverage.py does. Every driver and each process of a test is
-counted; what only a foreign client or an attack reaches is not.
+The figure is that of coverage.py: statements and branches together, in percent. Every driver and every process of a
+test counts; code that only foreign clients or attacks reach does not.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ exclude_also =
 
 
 def covered(root: Path, note: Callable[[str], None]) -> dict[str, float]:
-    """The percentage of each room, and of each protocol.
+    """Measure the percentage of each folder, and of each protocol.
 
     Args:
-        root: Of the tree.
-        note: Is given what happens.
+        root: The root of the tree.
+        note: Called with a line about the progress.
 
-    A test that fails is run once more, by itself: counting makes tests slow, and some have limits of time.
+    A test that fails is run once more, alone, since measuring makes tests slow, and some have time limits.
 
     Raises:
-        RuntimeError: A test failed twice, so the figures would say nothing.
+        RuntimeError: A test failed twice, so the figures would be meaningless.
     """
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "coveragerc")
@@ -69,7 +69,7 @@ def covered(root: Path, note: Callable[[str], None]) -> dict[str, float]:
 
 
 def shares(files: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """The percentage of each room, and of each protocol, from coverage.py's figures of files."""
+    """Compute the percentage of each folder, and of each protocol, from coverage.py's figures of files."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name, figures in files.items():
         parts = name.replace("\\", "/").partition("invoker/")[2].split("/")

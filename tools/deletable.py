@@ -1,8 +1,9 @@
-"""``python -m tools deletable [NAME...]``: whether a protocol can be taken out of the tree, and nothing else breaks.
+"""``python -m tools deletable [NAME...]``: tests that each protocol can be deleted from the tree without breaking
+anything else.
 
-Each protocol in turn is deleted from a copy: its folder, and its rows in `invoker.server.table`. The tests and the
-conformance suite, which look at all protocols, are not copied. Then no module that is left may name the folder, but for
-`LAZY`, and `tools.smoke` runs in the copy.
+The folder of each protocol, and its rows in `invoker.server.table`, are deleted from a copy of the tree. The tests and
+the conformance suite, which use all protocols, are not copied. After that no remaining module except those in `LAZY`
+may name the folder, and `tools.smoke` is run in the copy.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from pathlib import Path
 from tools.server import ROOT
 
 NAMES = ("evergreen", "graphpipe", "toolbridge", "federated", "typed")
-"""All but riff and web, which every process needs."""
+"""All protocols except riff and web, which every process needs."""
 
 LAZY = ("invoker/client/", "invoker/__init__.py", "invoker/moved.py")
-"""What may name a protocol that is not there: their names are looked up when somebody asks for one."""
+"""Modules that may name a deleted protocol, since they import it only on demand."""
 
 _PARTS = ("invoker", "functions", "tools", "benchmarks")
 _TABLE = Path("invoker", "server", "table.py")
@@ -31,7 +32,7 @@ _LIMIT_S = 300.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Delete each, and say what breaks: the exit code."""
+    """Delete each protocol, print what breaks, and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m tools deletable", description=__doc__)
     options.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; default all")
     args = options.parse_args(arguments)
@@ -46,16 +47,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def faults(name: str, root: Path = ROOT) -> list[str]:
-    """What breaks without a protocol, a sentence each.
+    """Find what breaks without a protocol; returns a sentence for each fault.
 
     Args:
-        name: Of its folder.
-        root: Of the tree that is copied.
+        name: The name of its folder.
+        root: The root of the tree to copy.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for part in _PARTS:
-            shutil.copytree(root / part, copy / part)  # with what is compiled, which stays valid
+            shutil.copytree(root / part, copy / part)  # including bytecode, which stays valid
         shutil.rmtree(copy / "invoker" / "protocols" / name)
         rows = (copy / _TABLE).read_text(encoding="utf-8").splitlines(keepends=True)
         kept = [line for line in rows if f'"invoker.protocols.{name}.' not in line]

@@ -1,8 +1,9 @@
-"""``python -m tools faults``: plants each recorded fault in a copy of the tree and runs the test that has to notice it.
+"""``python -m tools faults``: plants each recorded fault in a copy of the tree, and runs the test that must fail
+because of it.
 
-A record of tools/faults.txt names the file and the test, and has the lines that are there (``- ``) and those that are
-planted instead (``+ ``). Blank lines part records. A fault is killed when its test fails; it ends with 1 if one
-survives, or if a record no longer fits the tree.
+A record in tools/faults.txt names a file and a test, and has the original lines (``- ``) and the lines that replace
+them (``+ ``). Blank lines separate records. A fault is killed if its test fails. The exit code is 1 if a fault
+survives, or if a record does not fit the tree any more.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One record.
+    """One recorded fault.
 
     Attributes:
-        number: Its place in the file, from 1.
-        file: Where it is planted, relative to the root of the tree.
-        test: What notices it, as pytest names it.
-        old: What is there, exactly once.
-        new: What is planted instead.
+        number: The number of the record in the file, from 1.
+        file: The file in which it is planted, relative to the root of the tree.
+        test: The pytest id of the test that must fail.
+        old: The original text, which must occur exactly once.
+        new: The text that replaces it.
     """
 
     number: int
@@ -62,7 +63,7 @@ class Fault:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Plant faults: the exit code."""
+    """Plant faults, and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m tools faults", description=__doc__)
     options.add_argument("chosen", nargs="*", metavar="FAULT", help="a number, or a part of a file's name; default all")
     options.add_argument("--jobs", type=int, default=2, metavar="N")
@@ -93,22 +94,22 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read(text: str) -> list[Fault]:
-    """The records of a file.
+    """Parse the records of a file.
 
     Raises:
-        ValueError: One has a line that is none of its kinds, or lacks one.
+        ValueError: A record has an unknown line, or lacks a required one.
     """
     blocks = [[line for line in block.splitlines() if not line.startswith("#")] for block in text.split("\n\n")]
     return [_one(number, block) for number, block in enumerate(filter(None, blocks), 1)]
 
 
 def judged(fault: Fault, root: Path, *, is_sound: bool = False) -> str:
-    """Plant a fault in a tree, run its test, and take the fault out again: how it ended.
+    """Plant a fault in a tree, run its test, and remove the fault; returns the outcome.
 
     Args:
-        fault: What is planted.
-        root: Of a copy of the tree.
-        is_sound: Whether the test is known to pass without it; else it is run first.
+        fault: The fault.
+        root: The root of a copy of the tree.
+        is_sound: Whether the test is known to pass without the fault; if not, it is run without the fault first.
     """
     if not is_sound and _run(root, fault.test) != 0:
         return NO_TEST
@@ -143,7 +144,7 @@ def _is_chosen(fault: Fault, chosen: Sequence[str]) -> bool:
 
 
 def _copied(root: Path) -> Path:
-    """A copy of what tests need of the tree."""
+    """Copy the files of the tree that tests need."""
     root.mkdir()
     for name in _COPIED:
         source = ROOT / name
@@ -156,7 +157,7 @@ def _copied(root: Path) -> Path:
 
 @contextmanager
 def _written(path: Path, before: str, text: str) -> Iterator[None]:
-    """Another text in a file for the block."""
+    """A context in which a file has another text."""
     _write(path, text)
     try:
         yield
@@ -165,16 +166,17 @@ def _written(path: Path, before: str, text: str) -> Iterator[None]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file, each time of another second: kept bytecode is taken for a file of the same size and second."""
+    """Write a file with a new modification time in seconds, since bytecode is reused for the same size and second."""
     path.write_text(text, encoding="utf-8")
     second = next(_SECONDS)
     os.utime(path, (second, second))
 
 
 def _run(root: Path, *tests: str) -> int:
-    """What pytest ends with: 1 if a test fails. One that hangs fails."""
+    """Run tests, and return the exit code of pytest, which is 1 if a test fails; a test that hangs fails."""
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
-    path = os.pathsep.join(map(str, (root, root / "conformance")))  # for what the tests start elsewhere
+    # for processes that the tests start in other folders
+    path = os.pathsep.join(map(str, (root, root / "conformance")))
     env = {**os.environ, "INVOKER_HOST": "127.0.0.1", "PYTHONPATH": path}
     try:
         ended = subprocess.run(command, cwd=root, env=env, capture_output=True, timeout=_LIMIT_S, check=False)

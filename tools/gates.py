@@ -1,6 +1,6 @@
-"""``python -m tools gates``: the figures of the tree, beside those that tools/gates.json records.
+"""``python -m tools gates``: compares the figures of the tree with those that tools/gates.json records.
 
-It prints them, and says which got worse; then it ends with 1. ``--write`` records them instead.
+It prints all figures, and which got worse; if any did, the exit code is 1. ``--write`` records the figures instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RECORD = Path(__file__).parent / "gates.json"
 
 
 def main(arguments: Sequence[str], record: Path = RECORD) -> int:
-    """Gather, print, and compare or write: the exit code."""
+    """Measure and print the figures, compare or record them, and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m tools gates", description=__doc__)
     options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default all")
     options.add_argument("--write", action="store_true", help="record the figures")

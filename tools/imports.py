@@ -1,6 +1,6 @@
-"""What a program loads, and what that takes: modules, heavy libraries, processor time, a start until it is ready.
+"""Measures what programs load: modules, heavy libraries, processor time, and the time of a start until it is ready.
 
-Modules that an empty interpreter loads are left out. Times of the processor are those of the median of several runs.
+Modules that an empty interpreter loads are not counted. The processor time is the median of several runs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _LINE = re.compile(r"^import time:\s+\d+ \|\s+\d+ \|\s*([\w.]+)$", re.MULTILINE)
 
 
 def imports(note: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    """By program: ``modules``, ``loads`` (some of `HEAVY`) and ``ms``.
+    """Measure ``modules``, ``loads`` (those of `HEAVY` that are loaded) and ``ms``, by program.
 
     Args:
-        note: Takes a line about what is being done.
+        note: Called with a line about the progress.
     """
     empty = set(_LINE.findall(_run(("-X", "importtime", "-c", "pass"))[1]))
     found: dict[str, dict[str, Any]] = {}
@@ -62,7 +62,7 @@ def _loaded(text: str, empty: set[str]) -> dict[str, Any]:
 
 
 def _run(arguments: Sequence[str]) -> tuple[float, str]:
-    """Seconds of the processor, and what came on stderr."""
+    """Run Python; returns the processor time in seconds, and the text on stderr."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=out)
         _, status, used = os.wait4(process.pid, 0)

@@ -1,4 +1,4 @@
-"""Finds interpreters of a version: on PATH, or in the folders where pyenv keeps them."""
+"""Finds Python interpreters of a version, on PATH or in the folders of pyenv."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LIMIT_S = 20
 
 
 def found(version: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The path of an interpreter of a version such as ``3.13`` that runs and can make environments, or None.
+    """Return the path of an interpreter of a version such as ``3.13`` that runs and can make environments, or None.
 
-    The one on PATH is asked first: it may be a shim of pyenv that does not run. Of several in pyenv's folders, the
-    newest is taken.
+    The interpreter on PATH is tried first; it may be a shim of pyenv that does not run. Then the newest one in pyenv's
+    folders is tried.
     """
     return next((path for path in _candidates(version, environ) if _is(path, version)), None)
 

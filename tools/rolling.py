@@ -1,9 +1,9 @@
-"""``python -m tools rolling BEFORE``: replaces the code of a server that is at work, and counts what was lost.
+"""``python -m tools rolling BEFORE``: replaces the code of a running server, and counts what was lost.
 
-Two workers serve the tree of a commit, by a symbolic link. Clients call functions over riff and HTTP, and hold sessions
-of the tool bridge with variables of every kind. Then the link leads to this tree, and the supervisor gets SIGHUP, as
-docs/how-to/workers.md says. No call may fail, and each session must have its variables. It is done once with the
-sessions in a file of SQLite, and once in Redis, where `redis-server` is installed.
+Two workers serve the tree of a commit through a symbolic link. Clients call functions over riff and HTTP, and keep
+sessions of the tool bridge with variables of every kind. Then the link is changed to this tree, and the supervisor gets
+SIGHUP, as docs/how-to/workers.md describes. No call may fail, and each session must keep its variables. This is done
+once with sessions in an SQLite file, and once with sessions in Redis, if `redis-server` is installed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VALUES: Final[dict[str, Any]] = {
     "list": [1, "two", [3.5, None]],
     "mapping": {"a": {"b": [1]}},
 }
-"""What each session keeps while the code is replaced."""
+"""The variables that each session must keep while the code is replaced."""
 
 _FUNCTIONS: Final = """
 from invoker import Context, function
@@ -67,12 +67,12 @@ def append(word: str, ctx: Context) -> int:
 
 @dataclass
 class Counts:
-    """What callers have seen.
+    """The results of all callers.
 
     Attributes:
-        calls: That were answered, by the kind of caller.
-        failures: A sentence for each call that was not, or whose answer was wrong.
-        slowest_s: The longest call.
+        calls: The number of calls that were answered, by the kind of caller.
+        failures: A sentence for each call that failed or had a wrong answer.
+        slowest_s: The duration of the longest call, in seconds.
     """
 
     calls: dict[str, int] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Counts:
 
 
 class Callers:
-    """Threads that call until they are stopped, each of one kind."""
+    """Threads that make calls until they are stopped, each calls of one kind."""
 
     def __init__(self) -> None:
         self.counts = Counts()
@@ -90,13 +90,13 @@ class Callers:
         self._threads: list[threading.Thread] = []
 
     def start(self, kind: str, call: Callable[[int], bool]) -> None:
-        """Call again and again with the number of the call; False is a wrong answer."""
+        """Start a thread that makes calls, with the number of the call as argument; False means a wrong answer."""
         thread = threading.Thread(target=self._run, args=(kind, call), name=kind)
         self._threads.append(thread)
         thread.start()
 
     def stop(self) -> Counts:
-        """Let each finish its call."""
+        """Let each thread finish its current call, and stop."""
         self._is_over.set()
         for thread in self._threads:
             thread.join()
@@ -109,7 +109,7 @@ class Callers:
             began = time.monotonic()
             try:
                 failure = "" if call(number) else "another answer"
-            except Exception as error:  # noqa: BLE001 - each failure is counted, whatever it is
+            except Exception as error:  # noqa: BLE001 - every failure is counted
                 failure = f"{type(error).__name__}: {error}"
             took_s = time.monotonic() - began
             with self._lock:
@@ -121,12 +121,12 @@ class Callers:
 
 
 class Server:
-    """``python -m invoker rolled --workers 2`` from the folder that a link names.
+    """The process ``python -m invoker rolled --workers 2``, run from the folder to which a link leads.
 
     Args:
-        work: Where the functions and the log are.
-        tree: The link.
-        store: As INVOKER_STORE says it.
+        work: The folder with the functions and the log.
+        tree: The symbolic link.
+        store: The value of INVOKER_STORE.
     """
 
     def __init__(self, work: Path, tree: Path, store: str) -> None:
@@ -148,7 +148,7 @@ class Server:
             )  # fmt: skip
 
     def wait_for(self, text: str, count: int, limit_s: float = 60.0) -> None:
-        """Wait until so many lines of the log have a text."""
+        """Wait until ``count`` lines of the log contain a text."""
         until = time.monotonic() + limit_s
         while self.log.read_text(encoding="utf-8").count(text) < count:
             if time.monotonic() > until or self._process.poll() is not None:
@@ -160,7 +160,7 @@ class Server:
         self._process.send_signal(signal.SIGHUP)
 
     def close(self) -> int:
-        """Stop it: its exit code."""
+        """Stop the server, and return its exit code."""
         self._process.terminate()
         try:
             return self._process.wait(60)
@@ -170,13 +170,13 @@ class Server:
 
 
 def roll(before: Path, store: str, *, sessions: int, settle_s: float) -> Counts:
-    """Serve from one tree, replace it by this one, and go on calling for a while on both sides.
+    """Serve one tree, replace it by this one, and make calls before, during and after that.
 
     Args:
-        before: The folder of the tree before.
-        store: As INVOKER_STORE says it.
-        sessions: Of the tool bridge.
-        settle_s: How long to call before the tree is replaced, and after that.
+        before: The folder of the first tree.
+        store: The value of INVOKER_STORE.
+        sessions: The number of tool bridge sessions.
+        settle_s: For how many seconds to make calls before and after the tree is replaced.
     """
     with ExitStack() as opened:
         work = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="rolling")))
@@ -210,7 +210,7 @@ def roll(before: Path, store: str, *, sessions: int, settle_s: float) -> Counts:
 
 @contextmanager
 def _session(server: Server, number: int, callers: Callers) -> Iterator[Callable[[], None]]:
-    """A session with variables that a thread adds words to; gives what checks its variables at the end."""
+    """Make a session with variables, and a thread that adds words to one; returns a final check of the variables."""
     name = f"session {number}"
     with SyncToolBridge(f"127.0.0.1:{server.grpc}") as bridge, bridge.session(name, keep=True) as session:
         for key, value in VALUES.items():
@@ -257,7 +257,7 @@ def _call_functions(server: Server, callers: Callers, opened: ExitStack) -> None
 
 
 def main(arguments: list[str]) -> int:
-    """Roll from a commit to this tree with each store: 1 if anything was lost."""
+    """Replace the tree of a commit by this one, with each store; returns 1 if anything was lost."""
     parser = argparse.ArgumentParser(prog="python -m tools rolling", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("before", help="a commit or tag whose tree is served first")
     parser.add_argument("--sessions", type=int, default=8, help="sessions of the tool bridge")

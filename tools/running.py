@@ -1,7 +1,8 @@
-"""Runs steps: one with what it is given, or a plan of them, two at a time.
+"""Runs one step, with arguments, or a plan of steps, two at a time.
 
-A plan begins a step when its environments are made and fewer than two run, in the order of the plan. What a
-step prints is shown in one piece when it ends.
+Steps begin in the order of the plan, when their environments are made and fewer than two steps run. The output of a
+step is printed in one piece when the step ends.
+
 All steps run, even if one fails, except those whose environment could not be made.
 """
 
@@ -23,20 +24,21 @@ from tools.interpreters import found
 from tools.steps import ONE_AT_A_TIME, ROOT, SECOND, SECOND_PYTHON, Step
 
 AT_A_TIME = 2
-"""Tests run in four processes, another step mostly in two: on two cores, more would disturb what measures time."""
+"""Tests run in four processes, and most other steps in two; on two cores, more would disturb tests that measure
+time."""
 
-Run: TypeAlias = Callable[[int], int]  # it is given where to write to, and returns an exit code
+Run: TypeAlias = Callable[[int], int]  # takes a file descriptor for output, and returns an exit code
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A step of a plan, or the making of an environment.
+    """A step of a plan, or a task that makes an environment.
 
     Attributes:
-        name: Of the step, or the path of the stamp.
-        run: Does it: the exit code.
-        after: Names of tasks that have to pass before.
-        later: Names of tasks that have to end before, even if they fail.
+        name: The name of the step, or the path of the environment's stamp.
+        run: Does the work, and returns the exit code.
+        after: The names of tasks that must pass before.
+        later: The names of tasks that must end before, even if they fail.
     """
 
     name: str
@@ -46,7 +48,7 @@ class Task:
 
 
 def run_one(step: Step, arguments: Sequence[str]) -> int:
-    """Make the environments of a step and run it, printing at once: the exit code."""
+    """Make the environments of a step, run it with direct output, and return the exit code."""
     stamps = [partial(make, stamp) for stamp in step.needs]
     for run in (*stamps, partial(run_step, step, arguments)):
         if code := run(sys.stdout.fileno()):
@@ -55,7 +57,7 @@ def run_one(step: Step, arguments: Sequence[str]) -> int:
 
 
 def tasks(names: Sequence[str], steps: Mapping[str, Step]) -> list[Task]:
-    """The steps of a plan, each environment before the first step that needs it."""
+    """The tasks of a plan; each environment comes before the first step that needs it."""
     planned: dict[str, Task] = {}
     last: tuple[str, ...] = ()
     for name in names:
@@ -72,7 +74,7 @@ def tasks(names: Sequence[str], steps: Mapping[str, Step]) -> list[Task]:
 
 
 def run_all(planned: Sequence[Task], folder: Path) -> int:
-    """Run a plan and say how each task ended, and after how long: 1 if one failed, else 0."""
+    """Run a plan, and print how each task ended and how long it took; returns 1 if one failed, otherwise 0."""
     began_s = time.monotonic()
     waiting, passed, failed = list(planned), set[str](), set[str]()
     running: dict[Future[tuple[int, float]], Task] = {}
@@ -96,7 +98,7 @@ def run_all(planned: Sequence[Task], folder: Path) -> int:
 
 
 def _next(waiting: Sequence[Task], passed: set[str], failed: set[str]) -> Task | None:
-    """The first task that may begin."""
+    """The first task that may begin; None: there is none."""
     for task in waiting:
         if passed.issuperset(task.after) and (passed | failed).issuperset(task.later):
             return task
@@ -113,7 +115,7 @@ def _timed(task: Task, log: Path) -> tuple[int, float]:
 
 
 def run_step(step: Step, arguments: Sequence[str], out: int) -> int:
-    """Run the commands of a step until one fails: the exit code."""
+    """Run the commands of a step until one fails, and return the exit code."""
     *first, last = step.commands
     for command in (*first, (*last, *(arguments or step.defaults))):
         if code := _call(command, out):
@@ -122,7 +124,7 @@ def run_step(step: Step, arguments: Sequence[str], out: int) -> int:
 
 
 def make(stamp: str, out: int) -> int:
-    """Make an environment, unless it is there: the exit code of make."""
+    """Make an environment unless it exists, and return the exit code of make."""
     command = ["make", "--no-print-directory", stamp]
     if stamp == SECOND:
         if path := found(SECOND_PYTHON):
@@ -134,7 +136,7 @@ def make(stamp: str, out: int) -> int:
 
 
 def _call(command: Sequence[str], out: int) -> int:
-    """Run a command, and say how long it kept a core busy, which depends less on what runs beside it than the clock."""
+    """Run a command, and print its processor time, which depends less on other processes than its duration."""
     process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=STDOUT)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""Servers of this tree as processes of their own, on free ports of the loopback interface."""
+"""Starts servers of this tree as processes, on free ports of the loopback interface."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _START_S, _STOP_S, _POLL_S = 60.0, 20.0, 0.001
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One that is ready.
+    """A server that is ready.
 
     Attributes:
-        grpc: ``host:port``.
-        http: ``host:port``.
-        pid: Of its process.
-        ready_s: From its start to its ready line.
-        processor_s: What that took of the processor.
+        grpc: The gRPC address, ``host:port``.
+        http: The HTTP address, ``host:port``.
+        pid: The id of its process.
+        ready_s: The time from its start to its ready line, in seconds.
+        processor_s: The processor time of this start, in seconds.
     """
 
     grpc: str
@@ -44,16 +44,16 @@ class Server:
 def serving(
     entrypoint: str, *, program: Sequence[str] = PROGRAM, env: Mapping[str, str] | None = None, log: Path | None = None
 ) -> Iterator[Server]:
-    """Serve an entrypoint with all default protocols until the block ends.
+    """A context in which an entrypoint is served with all default protocols.
 
     Args:
-        entrypoint: What is served.
-        program: The command before it.
-        env: Variables beside those of this process.
-        log: Where its output goes; a temporary file by default.
+        entrypoint: The entrypoint.
+        program: The command to which the entrypoint is appended.
+        env: Environment variables, in addition to those of this process.
+        log: The file for its output; a temporary file by default.
 
     Raises:
-        RuntimeError: It did not become ready.
+        RuntimeError: The server did not become ready.
     """
     command = [*program, entrypoint, "--host", "127.0.0.1", "--grpc-port", "0", "--port", "0"]
     with tempfile.TemporaryDirectory() as folder:

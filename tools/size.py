@@ -1,4 +1,4 @@
-"""How large the tree is: files, lines and AST statements of each room, the longest files, functions of many lines."""
+"""Measures the tree: files, lines and AST statements of each folder, the longest files, and long functions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LONGEST = 10
 
 
 def size(root: Path) -> dict[str, Any]:
-    """``rooms`` (and the tests), ``longest`` files, and how many files, of tests too, and functions are too long.
+    """Measure ``rooms`` (folders, and the tests), the ``longest`` files, and how many files and functions are too long.
 
     Args:
-        root: Of the tree.
+        root: The root of the tree.
     """
     rooms: dict[str, dict[str, int]] = defaultdict(lambda: {"files": 0, "lines": 0, "statements": 0})
     lengths: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""``python -m tools.smoke [GONE]``: whether the tree in the current folder works at all, for `tools.deletable`.
+"""``python -m tools.smoke [GONE]``: a smoke test of the tree in the current folder, for `tools.deletable`.
 
-It prints a line for each thing that does not, and ends with 1 if there is one.
+GONE is a deleted protocol. It prints a line for each fault; if there is one, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _FUNCTION = "functions.square:square"
 
 
 def main(arguments: list[str]) -> int:
-    """Check all: the exit code."""
+    """Run all checks, and return the exit code."""
     warnings.simplefilter("ignore", DeprecationWarning)
     gone = arguments[0] if arguments else ""
     found: list[str] = []
     for check in (_imported, _named, _said, _served):
         try:
             found += check(gone)
-        except Exception as error:  # noqa: BLE001 - whatever breaks is told
+        except Exception as error:  # noqa: BLE001 - every exception is reported
             found.append(f"{check.__name__.strip('_')}: {type(error).__name__}: {error}")
     print("\n".join(found))
     return int(bool(found))
 
 
 def _imported(_: str) -> Iterator[str]:
-    """Every module can be imported, unless it wants a library that is not installed."""
+    """Check that every module can be imported, unless it needs a library that is not installed."""
     import invoker
 
     assert Path(invoker.__file__).parent.parent == Path.cwd(), f"this is the tree of {invoker.__file__}"
@@ -50,7 +50,7 @@ def _imported(_: str) -> Iterator[str]:
 
 
 def _named(gone: str) -> Iterator[str]:
-    """The names of clients are there, but for those of the protocol that is not."""
+    """Check that the public names of clients exist, except those of the deleted protocol."""
     for package in ("invoker", "invoker.client"):
         module = importlib.import_module(package)
         for name in module.__all__:
@@ -62,7 +62,7 @@ def _named(gone: str) -> Iterator[str]:
 
 
 def _said(_: str) -> Iterator[str]:
-    """The command line explains itself, and a function."""
+    """Check the help of the command line, and `inspect` of a function."""
     for arguments in (("--help",), ("call", "--help"), ("completion", "bash"), ("inspect", _FUNCTION)):
         command = (sys.executable, "-m", "invoker", *arguments)
         ended = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
@@ -71,7 +71,7 @@ def _said(_: str) -> Iterator[str]:
 
 
 def _served(_: str) -> Iterator[str]:
-    """A function is served on both ports, with all protocols, and gives its results."""
+    """Check that a function is served on both ports, with all protocols, and returns its results."""
     from invoker.client import SyncRiffClient
     from tools.server import serving
 

@@ -1,7 +1,8 @@
-"""The steps of CI: what each runs, and the environments that it needs.
+"""The steps of CI: the commands of each, and the environments that it needs.
 
-``python -m tools STEP`` runs one of them, ``python -m tools check`` all that has to pass before a change goes in, and
-``python -m tools ci`` the foreign clients and the packages as well. Environments are stamps that the Makefile makes.
+``python -m tools STEP`` runs one step, ``python -m tools check`` all that must pass before a change is merged, and
+``python -m tools ci`` also the foreign clients and the packages. An environment is named by its stamp, a file that the
+Makefile makes.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ AGENTS, PROTO, SECOND = ".venv-agents/.stamp", ".venv-proto/.stamp", ".venv-seco
 _CLIENTS = ("action-engine", "graphpipe", "asgi", "openapi", "cloudevents")
 FOREIGN = (".interop/.stamp", *(f".interop/{one}/.stamp" for one in _CLIENTS))
 SECOND_PYTHON = "3.13"
-"""The Python of `SECOND`, which has the newest protobuf 6; where there is no such Python, it has that of .venv."""
+"""The Python version of the environment `SECOND`, which has the newest protobuf 6; without this Python it uses that of
+.venv."""
 
-# These build invoker, which writes metadata into the tree: one at a time, each after the one before it.
+# These build invoker, which writes metadata into the tree, so they must run one after the other.
 ONE_AT_A_TIME = ("dist", AGENTS, SECOND)
 
 _SIDE_BY_SIDE = ("-n", "auto", "--dist", "worksteal")
 _MANY = ("-n", "3", "--dist", "worksteal")
-"""For all tests: half of their time they wait for servers and clocks, so two cores take three at once.
+"""The number of pytest processes for all tests: tests wait half of their time, so two cores can run three at once.
 
-With four, clocks of some ran out, and CI was no quicker.
+With four processes some tests exceeded their time limits, and CI was not faster.
 """
 
-# What takes libraries that are heavy and that few need.
+# Tests that need heavy libraries, which few users install.
 _AGENT_TESTS = (
     "tests/protocols/toolbridge/service/agents",
     "tests/test_pages.py::test_the_page_works[run-agents]",
@@ -38,9 +40,9 @@ _AGENT_TESTS = (
     "tests/e2e/test_toolbridge_frames.py",
 )
 
-# What makes messages with the protobuf library, reads them, or asks for their descriptors; and of each wire that has
-# messages, what goes over real sockets once. All else only passes on what these make. Then what asks Python itself what
-# a function is, and how it may be called.
+# Tests of code that makes or reads messages with the protobuf library, or uses their descriptors; and for each protocol
+# with messages, some tests over real sockets. All other code only passes such messages on. After that, tests of code
+# that inspects functions, which depends on the version of Python.
 _SECOND_TESTS = (
     "tests/author",
     "tests/protocols/binding",
@@ -67,13 +69,13 @@ _SECOND_TESTS = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that CI does.
+    """One step of CI.
 
     Attributes:
-        summary: What it shows, for the list of commands.
-        commands: Run one after the other in the root of the tree, until one fails.
-        defaults: Arguments of the last command, unless some are given.
-        needs: Stamps of environments.
+        summary: The description, for the list of commands.
+        commands: The commands, which run one after the other in the root of the tree until one fails.
+        defaults: Arguments of the last command, if the user gives none.
+        needs: The stamps of the environments that the step needs.
     """
 
     summary: str
@@ -95,12 +97,12 @@ def _pytest(environment: str) -> tuple[str, ...]:
 
 
 def _tests(*patterns: str) -> tuple[str, ...]:
-    """The files and folders of the tree that fit, so that a pattern that fits none is seen: pytest refuses it."""
+    """The files and folders that match; a pattern without a match is passed on, so that pytest refuses it."""
     found = ((path.relative_to(ROOT) for path in sorted(ROOT.glob(one))) for one in patterns)
     return tuple(name for one, paths in zip(patterns, found, strict=True) for name in list(map(str, paths)) or [one])
 
 
-# What comes before the paths of the files that have a property.
+# The command before the paths of the test files with Hypothesis properties.
 _EXPLORE = """INVOKER_TEST_EXPLORE=20 exec "$0" -m pytest "$@" $(grep -rl --include='*.py' '^ *@given' tests)"""
 _IN_CONFORMANCE = 'cd conformance && exec "$0" --config setup.cfg --no-logo --cache-dir ../.import_linter_cache'
 
@@ -161,6 +163,6 @@ STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
 CHECK = ("tests", "conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "second")
 CI = ("tests", "interop", "image", "dist", *CHECK)
 EXPLORING = ("explore", "fuzz-explore", "simulate-explore")
-"""What draws by chance; CI draws the same each time, so that it fails only for what was changed."""
+"""The steps with random choices; CI uses fixed seeds, so that it fails only because of a change."""
 NIGHTLY = (*CI[:-1], "second-whole", *EXPLORING)
 PLANS = {"static": STATIC, "check": CHECK, "ci": CI, "nightly": NIGHTLY}

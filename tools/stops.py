@@ -1,8 +1,8 @@
 """``python -m tools stops [PATH...]``: run tests whose processes stop for a moment now and then, as on a busy machine.
 
 One process at a time is stopped for a quarter of a second: pytest, one of its workers, or a process that these have
-started. A test that fails only then depends on a clock, or has found a fault. Unknown arguments are passed to
-pytest; ``--module tests.fuzz`` runs that module instead.
+started. A test that fails only under this command depends on timing, or has found a fault. Unknown arguments are passed
+to pytest; ``--module tests.fuzz`` runs that module instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clients whose calls are counted: few bytes and packets, so that nothing is left to chance."""
+"""The clients for counting calls; they send few bytes and packets, so that each run is the same."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from invoker._pb.dspex import bridge_pb2
 from tools.server import Server
 
 Ask: TypeAlias = Callable[[], object]
-"""Makes one call and waits for its end."""
+"""Makes one call, and waits for its end."""
 Opening: TypeAlias = Callable[[Server, str, int], AbstractContextManager[Ask]]
-"""Opens a connection to a server of a module, whose calls have so many items."""
+"""Opens a connection to a server; each call on it has this many items."""
 
 _TEXT = b"x" * 16
 _SESSION = "gates"
 
 
 def _riff(function: str) -> Opening:
-    """Each frame is sent when the one before it is answered; the last one comes with the end."""
+    """Send each frame after the previous one was answered, and the last one together with the half-close."""
 
     @contextmanager
     def opening(server: Server, _: str, items: int) -> Iterator[Ask]:
@@ -69,7 +69,7 @@ def _evergreen(server: Server, _: str, items: int) -> Iterator[Ask]:
 def _post(function: str) -> Opening:
     @contextmanager
     def opening(server: Server, _: str, items: int) -> Iterator[Ask]:
-        del items  # a body is one
+        del items  # a body is one item
         body = json.dumps(_TEXT.decode()).encode()
         with closing(
             Post(server.http, body, path=f"/{function}", headers={"content-type": JSON, "accept": JSON})
@@ -109,7 +109,7 @@ def _graphpipe(server: Server, _: str, items: int) -> Iterator[Ask]:
 def _typed(server: Server, module: str, items: int) -> Iterator[Ask]:
     del items  # it is unary
     service = f"{module}.{module.rpartition('.')[2].capitalize()}Service"
-    body = framed(StringValue(value=_TEXT.decode()).SerializeToString())  # of one field, as the function's request
+    body = framed(StringValue(value=_TEXT.decode()).SerializeToString())  # of one field, like the function's request
     with closing(Connection(server.grpc, path=f"/{service}/Reply")) as connection:
         yield lambda: _unary(connection, body)
 

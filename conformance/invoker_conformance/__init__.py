@@ -1,7 +1,7 @@
-"""The conformance suite: judges invokers in any language from outside, in each of the protocols of `PROTOCOLS`.
+"""The conformance suite: tests servers in any language over the network, in each of the protocols of `PROTOCOLS`.
 
-``invoker-conformance --target HOST:PORT`` calls a small set of named functions that the target serves, and
-reports by requirement id. ``docs/reference/conformance.md`` describes them.
+``invoker-conformance --target HOST:PORT`` calls a small set of named functions that the target must serve, and reports
+by requirement id. ``docs/reference/conformance.md`` describes the functions.
 """
 
 from __future__ import annotations
@@ -28,4 +28,4 @@ __all__ = [
 
 for _module in walk_packages(__path__, f"{__name__}."):
     if ".scenarios_" in _module.name:
-        import_module(_module.name)  # each chapter registers its scenarios
+        import_module(_module.name)  # the import of a chapter registers its scenarios

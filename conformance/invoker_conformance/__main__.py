@@ -1,4 +1,4 @@
-"""`python -m invoker_conformance`."""
+"""Runs the conformance suite by `python -m invoker_conformance`."""
 
 from __future__ import annotations
 

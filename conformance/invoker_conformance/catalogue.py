@@ -1,6 +1,7 @@
-"""Every requirement of every protocol by its id, and why some of them cannot be judged from outside.
+"""Every requirement of every protocol, by id; and the reasons why some of them cannot be tested over the network.
 
-Their tables, ``requirements.tsv`` in the package of each protocol, are made by ``make docs`` from ``docs/reference``.
+The tables of requirements, ``requirements.tsv`` in the package of each protocol, are made by ``make docs`` from
+``docs/reference``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _REASONS = {
     "the form of checkpoints is the target's own": "F-085 F-086 F-087",
     "not offered": "F-132",
 }
-"""Ids of the requirements that no scenario judges, by the reason."""
+"""The ids of the requirements that no scenario tests, by the reason."""
 
 _UNJUDGED = {id_: reason for reason, ids in _REASONS.items() for id_ in ids.split()}
 

@@ -1,4 +1,4 @@
-"""Arguments of the conformance suite, and the run they ask for. Exit codes: 0 passed, 1 failed, 2 could not judge."""
+"""The command line of the conformance suite. Exit codes: 0: passed, 1: failed, 2: the run was not possible."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
-    """Add the options that describe the target, besides its address."""
+    """Add the options that describe the target, except its address."""
     parser.add_argument(
         "--timeout",
         type=_seconds,
@@ -82,7 +82,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model_facts(parser: argparse.ArgumentParser) -> None:
-    """Add the options that the GraphPipe chapters need; the names are those of the invoker's own options."""
+    """Add the options for the GraphPipe chapters, which have the same names as those of the server."""
     models = parser.add_argument_group("GraphPipe, as the target is configured")
     models.add_argument(
         "--graphpipe-tcp", default="", metavar="HOST:PORT", help="address of a bare socket that serves the model mirror"
@@ -133,14 +133,14 @@ def _seconds(text: str) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the suite as a program and give its exit code."""
+    """Run the suite as a program, and return its exit code."""
     parser = Parser(prog="invoker-conformance", description="Judge an invoker, in any language, from outside.")
     add_arguments(parser)
     return run(parser.parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the selected scenarios and give the exit code."""
+    """Run the selected scenarios, and return the exit code."""
     try:
         scenarios = select(only=args.only, chapters=args.chapter, protocol=args.protocol)
         grpc_at, http_at = parse_addresses(args.target), parse_addresses(args.http)

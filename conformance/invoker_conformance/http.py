@@ -1,4 +1,4 @@
-"""A bare HTTP/1.1 client over a socket: sends exactly what a scenario says, and parses no more than it must."""
+"""A minimal HTTP/1.1 client over a socket, which sends exactly the bytes of a scenario."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Answer:
         status: The status in the status line.
         headers: The headers in wire order; names as they came.
         body: The body without its transfer coding.
-        sent: The request, as short text.
+        sent: The text of the request, for reports.
     """
 
     status: int
@@ -34,7 +34,7 @@ class Answer:
     sent: str
 
     def header(self, name: str) -> str | None:
-        """The values of a header, joined; None when it is absent."""
+        """The values of a header, joined; None if the header is absent."""
         values = [value for key, value in self.headers if key.lower() == name.lower()]
         return ", ".join(values) if values else None
 
@@ -42,13 +42,13 @@ class Answer:
         return f"{self.status} {self.header('content-type')} {preview(self.body)}"
 
     def is_server_error(self) -> Answer:
-        """Require any of the statuses that blame the server; itself, if so."""
+        """Check that the status is from 500 to 599; returns this answer."""
         if not 500 <= self.status < 600:
             raise self.failure("a status from 500 to 599")
         return self
 
     def has(self, status: int, media_type: str = "", body: bytes | None = None) -> Answer:
-        """Require a status, and where said a media type (without parameters) and a body; itself, if so."""
+        """Check the status, and optionally the media type (without parameters) and the body; returns this answer."""
         met_type = (self.header("content-type") or "").partition(";")[0].strip().lower()
         if self.status != status or media_type not in ("", met_type) or body not in (None, self.body):
             wanted = " ".join(filter(None, [str(status), media_type, preview(body) if body is not None else ""]))
@@ -65,9 +65,9 @@ class Transport:
 
     Args:
         address: The address of the target.
-        function: Sent as ``Invoker-Function``; empty when the address serves one function.
-        timeout_s: Limit of each exchange.
-        unix: Path of a socket to connect to, instead of the address, which is still named as the host.
+        function: The name to send as ``Invoker-Function``; empty if the address serves one function.
+        timeout_s: The limit of each exchange, in seconds.
+        unix: The path of a Unix socket to connect to; the Host header is still ``address``.
     """
 
     def __init__(self, address: Address, function: str, *, timeout_s: float, unix: str = "") -> None:
@@ -78,7 +78,7 @@ class Transport:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Connection]:
-        """Open one connection; it is closed at the end, by a reset if bytes are left over."""
+        """Open one connection, which is closed at the end, by a reset if unread bytes are left."""
         try:
             if self._unix:
                 reader, writer = await asyncio.open_unix_connection(self._unix)
@@ -96,25 +96,25 @@ class Transport:
     async def exchange(
         self, method: str, path: str, headers: Iterable[tuple[str, str]] = (), body: bytes = b""
     ) -> Answer:
-        """One request on a connection of its own."""
+        """Send one request on a new connection, and return the answer."""
         async with self.connect() as connection:
             await connection.send(method, path, (*headers, ("Connection", "close")), body)
             return await connection.answer()
 
     def head(self, method: str, path: str, headers: Iterable[tuple[str, str]]) -> str:
-        """The request's head with the headers that every request needs."""
+        """The head of a request, with the headers that every request needs."""
         chosen = (("Invoker-Function", self._function),) if self._function else ()
         lines = [f"{name}: {value}" for name, value in (("Host", str(self._address)), *chosen, *headers)]
         return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""])
 
     @property
     def timeout_s(self) -> float:
-        """Seconds that each request and its response may take."""
+        """The limit of each exchange, in seconds."""
         return self._timeout_s
 
 
 class Connection:
-    """A keep-alive connection, which sends one request at a time."""
+    """A keep-alive connection with one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, transport: Transport) -> None:
         self._reader = reader
@@ -131,7 +131,7 @@ class Connection:
         *,
         said: str = "",
     ) -> None:
-        """Send a request; a body given as a list goes out in chunks. ``said`` is its text in a report."""
+        """Send a request; a body that is a list is sent in chunks. ``said``: the text for reports."""
         given = tuple(headers)
         if isinstance(body, list):
             framing = ("Transfer-Encoding", "chunked")
@@ -149,19 +149,20 @@ class Connection:
             await self.send_bytes(content)
 
     async def send_bytes(self, content: bytes, said: str = "") -> None:
-        """Send bytes as they are, a head of its own or more of a body; ``said`` is their text in a report."""
+        """Send bytes unchanged, such as a head or a part of a body. ``said``: the text for reports."""
         self._sent = said or self._sent
-        with suppress(ConnectionError, TimeoutError):  # the answer may come before the body was read to its end
+        # the target may answer and close before it has read the whole body
+        with suppress(ConnectionError, TimeoutError):
             for at in range(0, len(content), _CHUNK):
                 self._writer.write(content[at : at + _CHUNK])
                 await asyncio.wait_for(self._writer.drain(), self._transport.timeout_s)
 
     async def answer(self, *, is_bodiless: bool = False) -> Answer:
-        """Read the response; that to a HEAD is without body."""
+        """Read the response; ``is_bodiless``: it answers a HEAD, and has no body."""
         return await self._awaited(self._read(is_bodiless=is_bodiless))
 
     async def interim(self) -> int:
-        """Read the head of an interim response, such as 100, or of another one; its status."""
+        """Read the head of a response, such as 100 Continue, and return its status."""
         return (await self._awaited(self._read_head()))[0]
 
     async def _awaited(self, reading: Coroutine[Any, Any, T]) -> T:

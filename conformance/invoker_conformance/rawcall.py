@@ -1,7 +1,7 @@
-"""`RawCall` is one raw gRPC call: it sends any bytes, reads only when it is asked to, and limits each wait.
+"""`RawCall`: one gRPC call that can send any bytes, reads only on request, and limits each wait.
 
-A scenario may be a slow reader. The messages that were sent are kept as text for the report. `riff.call` and
-`evergreen.session` define the messages that come, and judge them.
+So a scenario can be a slow reader. The texts of sent messages are kept for reports. Subclasses, such as those in
+`riff.call` and `evergreen.session`, parse and check the messages that come.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Ending(Exception):
-    """Raised when a call has ended while a message was awaited."""
+    """A call has ended while a message was awaited."""
 
     def __init__(self, code: grpc.StatusCode, detail: str) -> None:
         super().__init__(f"{code.name} {detail!r}")
@@ -37,12 +37,12 @@ class RawCall(ABC, Generic[T]):
     Args:
         channel: The channel to the target.
         metadata: The metadata of the request.
-        timeout_s: Limit of each single wait.
+        timeout_s: The limit of each single wait, in seconds.
         deadline_s: The deadline of the call itself; None for no deadline.
 
     Attributes:
         path: The path of the method.
-        words: The name of the call in reports, the messages in both directions, and the half-close.
+        words: The names, for reports, of the call, the messages in both directions, and the half-close.
         most_shown: How many sent messages reports show.
     """
 
@@ -74,11 +74,11 @@ class RawCall(ABC, Generic[T]):
 
     @property
     def _is_noted(self) -> bool:
-        """Whether the next message is shown in reports, so that its text is needed."""
+        """Whether reports show the next message, so that its text is needed."""
         return len(self._sent) < self.most_shown
 
     async def raw(self, data: bytes, note: str | None = None) -> bool:
-        """Send any bytes as a gRPC message; False when the call has ended already."""
+        """Send any bytes as a gRPC message; returns False if the call has already ended."""
         self._note(preview(data) if note is None else note)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -89,7 +89,7 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(met, "that it reads further ones") from None
 
     async def half_close(self) -> None:
-        """End the request stream normally, unless that has been done."""
+        """Half-close the call, unless that was done."""
         if not self._has_ended:
             self._has_ended = True
             self._note(self.words[3])
@@ -106,7 +106,7 @@ class RawCall(ABC, Generic[T]):
         self._sent_count += 1
 
     async def silent(self, seconds: float) -> None:
-        """Check that for this time nothing comes, and the call does not end."""
+        """Check that no message comes and the call does not end for this time."""
         try:
             one = await self._next(seconds)
         except Ending as ending:
@@ -115,7 +115,7 @@ class RawCall(ABC, Generic[T]):
             raise self.failure(f"the {self.words[2]} {self._shown(one)}", f"no answer within {seconds:g} s")
 
     async def _further(self, timeout_s: float | None) -> T:
-        """The next message.
+        """Return the next message.
 
         Raises:
             Failure: The call ended, or nothing came in time.
@@ -130,7 +130,7 @@ class RawCall(ABC, Generic[T]):
         return one
 
     async def rest(self, timeout_s: float | None = None, expected: str = "") -> tuple[list[T], Ending]:
-        """Read to the end of the call: the remaining messages and how it ended.
+        """Read to the end of the call; returns the remaining messages, and how the call ended.
 
         Raises:
             Failure: Neither a message nor the end came in time.
@@ -153,23 +153,23 @@ class RawCall(ABC, Generic[T]):
         return ending
 
     def _all(self, got: Sequence[T]) -> str:
-        """Messages, as a report shows them."""
+        """The texts of messages, for reports."""
         return listed([self._shown(one) for one in got], self.words[2])
 
     @abstractmethod
     async def _next(self, timeout_s: float | None) -> T | None:
-        """The next message, or None when none came in time; raises Ending."""
+        """Return the next message; None if none came in time. Raises Ending."""
 
     @abstractmethod
     def _shown(self, one: T) -> str:
-        """A message, as a report shows it."""
+        """The text of a message, for reports."""
 
     @abstractmethod
     def _broken_by(self, code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-        """The rule that a status breaks, as met and expected."""
+        """If a status breaks a rule: what was met, and what was expected; otherwise None."""
 
     async def _read(self, timeout_s: float | None) -> bytes | None:
-        """The next message, or None when none came in time; the read stays pending then."""
+        """Return the next message; None if none came in time, and the read stays pending."""
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._call.read())
         done, _ = await asyncio.wait({self._reading}, timeout=timeout_s or self._timeout_s)
@@ -192,7 +192,7 @@ class RawCall(ABC, Generic[T]):
         return Ending(code, detail)
 
     async def _initial_metadata(self) -> Any:
-        """The initial metadata, or None when it did not come in time."""
+        """The initial metadata; None if they did not come in time."""
         waiting = asyncio.ensure_future(self._call.initial_metadata())
         done, _ = await asyncio.wait({waiting}, timeout=self._timeout_s)
         if not done:

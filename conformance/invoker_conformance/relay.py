@@ -1,4 +1,4 @@
-"""A TCP relay in front of a target that can cut its connections silently, as a lost network does."""
+"""A TCP relay in front of a target, which can stop its connections silently, like a network failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def relay(host: str, port: int) -> AsyncIterator[tuple[int, Callable[[], N
     """Relay a loopback port to an address.
 
     Yields:
-        The port, and a function that cuts every connection in both directions.
+        The port, and a function that stops every connection in both directions.
     """
     writers: list[asyncio.StreamWriter] = []
 
@@ -29,7 +29,7 @@ async def relay(host: str, port: int) -> AsyncIterator[tuple[int, Callable[[], N
         try:
             onward_reader, onward_writer = await asyncio.open_connection(host, port)
         except OSError:
-            writer.close()  # the client sees the end, as it would without the relay
+            writer.close()  # the client sees the end of the connection, as without the relay
             return
         writers.extend((writer, onward_writer))
         await asyncio.gather(pump(reader, onward_writer), pump(onward_reader, writer))

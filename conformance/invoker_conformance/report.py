@@ -1,8 +1,8 @@
 """The report: by requirement id, as a table, as JSON, as JUnit XML.
 
-What the specification leaves open and the catalogue decides, "MUST (D)", is counted apart: an invoker that decided
-otherwise still obeys the specification. So such requirements, and options (MAY), fail a run only if the report is
-strict.
+Requirements with "MUST (D)" are decisions of the catalogue where the specification says nothing. They are counted
+separately, since a server that decides otherwise still obeys the specification. Such requirements, and options (MAY),
+fail a run only if the report is strict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from invoker_conformance.requirements import Requirement
 from invoker_conformance.runner import Outcome, Verdict
 
 _UNNAMED = "no scenario"
-_TEXT_SIGNS = 160  # JSON and the story of a failure have the full text
+_TEXT_SIGNS = 160  # JSON and the description of a failure have the full text
 _DECIDED = "Decided by the catalogue where the specification is silent (D)"
 
 
@@ -29,9 +29,10 @@ class Row:
 
     Attributes:
         requirement: The requirement.
-        verdict: FAIL if any of its scenarios failed in it, PASS if any passed, else NOT_PROVIDED or NOT_JUDGED.
-        scenarios: Names of the scenarios that judged it.
-        reason: Why it was not judged, or which feature is not provided.
+        verdict: FAIL if one of its scenarios failed because of it, PASS if one passed, otherwise NOT_PROVIDED or
+            NOT_JUDGED.
+        scenarios: The names of the scenarios that tested it.
+        reason: Why it was not tested, or which feature is not provided.
     """
 
     requirement: Requirement
@@ -45,10 +46,10 @@ class Report:
 
     Args:
         outcomes: The outcomes of the run.
-        target: Addresses, as the user gave them.
-        is_whole: Every scenario was run, so that requirements without scenario are listed, too.
-        protocols: The judged protocols.
-        is_strict: Whether decisions of the catalogue and options count like all other requirements.
+        target: The addresses that the user gave.
+        is_whole: Whether every scenario was run; requirements without a scenario are then listed, too.
+        protocols: The tested protocols.
+        is_strict: Whether decisions of the catalogue, and options, count like other requirements.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Report:
 
     @property
     def has_failed(self) -> bool:
-        """Whether anything failed, or nothing passed at all."""
+        """Whether a scenario failed, or none passed."""
         passed = any(outcome.verdict is Verdict.PASS for outcome in self.outcomes)
         return not passed or any(map(self._fails_run, self.outcomes))
 
@@ -113,7 +114,7 @@ class Report:
         return [row for row in self.rows if row.requirement.is_decided]
 
     def text(self) -> str:
-        """The table, what failed and how, the summary."""
+        """The table, a description of each failure, and the summary."""
         lines = [self.title]
         counting = "they count like the others" if self.is_strict else "they count with --strict only"
         for heading, rows in (("", self._asked()), (f"{_DECIDED}; {counting}", self._decided())):
@@ -125,7 +126,7 @@ class Report:
         return "\n".join([*lines, "", self.summary()])
 
     def json(self) -> str:
-        """Everything, as one JSON object."""
+        """The whole report as one JSON object."""
         return json.dumps(
             {
                 "target": self.target,
@@ -150,7 +151,7 @@ class Report:
         )
 
     def junit(self) -> str:
-        """One test case a scenario, as JUnit XML."""
+        """The report as JUnit XML, with one test case per scenario."""
         verdicts = Counter(outcome.verdict for outcome in self.outcomes)
         suite = ET.Element(
             "testsuite",
@@ -229,5 +230,5 @@ def _counts(verdicts: Iterable[Verdict]) -> str:
 
 
 def _xml_safe(text: str) -> str:
-    """Text without the control characters that XML cannot hold."""
+    """The text without control characters that XML cannot contain."""
     return "".join(char if char >= " " or char in "\t\n" else "\ufffd" for char in text)

@@ -1,4 +1,4 @@
-"""`Requirement`: a row of the catalogue of a protocol, which reports cite; and the tables of such rows."""
+"""`Requirement`: a requirement of a protocol, which reports cite; and the parser of their tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from importlib.resources import files
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One row of the catalogue.
+    """One requirement of the catalogue.
 
     Attributes:
-        id: ``R-046``.
-        level: MUST, SHOULD, MAY or PEER (users of other invokers rely on it).
-        text: The requirement and, after an arrow, the observation that shows it.
-        unjudged: Why no scenario judges it from outside; empty when one does.
-        is_decided: The specification is silent and the catalogue decides; another invoker may decide otherwise.
+        id: The id, such as ``R-046``.
+        level: MUST, SHOULD, MAY or PEER (users of other servers rely on it).
+        text: The requirement and, after an arrow, how it can be observed.
+        unjudged: Why no scenario tests it; empty if one does.
+        is_decided: Whether it is a decision of the catalogue where the specification says nothing, so that other
+            servers may differ.
     """
 
     id: str
@@ -27,21 +28,21 @@ class Requirement:
 
     @property
     def label(self) -> str:
-        """The level as reports print it: ``MUST``, ``MUST (D)``."""
+        """The level in reports, such as ``MUST`` or ``MUST (D)``."""
         return f"{self.level} (D)" if self.is_decided else self.level
 
     @property
     def is_binding(self) -> bool:
-        """Whether every invoker must obey it: the specification or its users demand it, not as an option."""
+        """Whether every server must obey it, because the specification or users demand it."""
         return not self.is_decided and self.level != "MAY"
 
 
 def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
-    """Read lines of id, level and text; a ``*`` after the level marks a decision of the catalogue.
+    """Parse lines with id, level and text; a ``*`` after the level marks a decision of the catalogue.
 
     Args:
-        table: One requirement a line; lines that begin with ``#`` are comments.
-        unjudged: Reasons, by id.
+        table: The text, one requirement per line; lines that begin with ``#`` are comments.
+        unjudged: The reasons why requirements are not tested, by id.
     """
     rows: dict[str, Requirement] = {}
     for line in table.strip().splitlines():
@@ -53,10 +54,10 @@ def read_table(table: str, unjudged: Mapping[str, str]) -> dict[str, Requirement
 
 
 def table_of(package: str, unjudged: Mapping[str, str]) -> dict[str, Requirement]:
-    """Read the table that lies in the package of a protocol, ``requirements.tsv``.
+    """Read ``requirements.tsv`` in the package of a protocol.
 
     Args:
-        package: Its full name.
-        unjudged: Reasons, by id.
+        package: The full name of the package.
+        unjudged: The reasons why requirements are not tested, by id.
     """
     return read_table((files(package) / "requirements.tsv").read_text(encoding="utf-8"), unjudged)

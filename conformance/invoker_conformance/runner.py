@@ -1,7 +1,7 @@
-"""Runs scenarios one after the other and judges each: pass, fail, not provided, or not judged.
+"""Runs scenarios one after the other; the verdict of each is pass, fail, not provided, or not judged.
 
-A target whose process ends is one finding, of the scenario in which it ended. Later scenarios that need the same
-process are not judged until the process is started again.
+If the process of a target ends, only the scenario in which it ended fails. Later scenarios that need this process are
+not judged until the process is started again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SURVIVAL = "R-013"
 class Verdict(enum.Enum):
     """The verdict on a scenario or a requirement."""
 
-    PASS = "pass"  # noqa: S105  # a verdict
+    PASS = "pass"  # noqa: S105 - it is a verdict and no password
     FAIL = "fail"
     NOT_PROVIDED = "not provided"
     NOT_JUDGED = "not judged"
@@ -51,7 +51,7 @@ class Outcome:
     Attributes:
         scenario: The scenario that was run.
         verdict: Any member of `Verdict`.
-        seconds: How long it took.
+        seconds: How many seconds it took.
         failure: What was sent, met and expected, for FAIL.
         reason: The missing feature, for NOT_PROVIDED; the reason, for NOT_JUDGED.
     """
@@ -64,32 +64,32 @@ class Outcome:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """Ids of the requirements that a failure breaks; empty without a failure."""
+        """The ids of the requirements that a failure breaks; empty without a failure."""
         if self.failure is None:
             return ()
         if self.failure.breaks:
             return self.failure.breaks
-        # Whether others survive is judged only by scenarios that check it, not by other failures.
+        # Requirements about the survival of other calls are only broken by scenarios that check them explicitly.
         return tuple(id_ for id_ in self.scenario.requirements if id_ != _SURVIVAL) or self.scenario.requirements
 
     @property
     def is_binding(self) -> bool:
-        """Whether it failed in a requirement that every invoker must obey."""
+        """Whether the failure breaks a requirement that every server must obey."""
         return any(ALL[id_].is_binding for id_ in self.broken)
 
 
 async def run(
     target: Target, scenarios: Iterable[Scenario], *, each: Callable[[Outcome], None] | None = None
 ) -> list[Outcome]:
-    """Run scenarios against a target, one at a time: they observe counts of the target's process.
+    """Run scenarios against a target, one at a time, since they observe counts in the target's process.
 
     Args:
-        target: The server that is judged.
-        scenarios: The scenarios, in the order in which they are run.
-        each: Called with every outcome as soon as it is known.
+        target: The server under test.
+        scenarios: The scenarios, in the order of running.
+        each: Called with each outcome as soon as it is known.
 
     Raises:
-        Unreachable: Nothing ever answered at an address of the target.
+        Unreachable: An address of the target never had a listener.
     """
     outcomes: list[Outcome] = []
     ended: dict[Address, str] = {}
@@ -106,7 +106,7 @@ _Judged: TypeAlias = tuple[Verdict, Failure | None, str]
 
 
 async def _judge(target: Target, scenario: Scenario, ended: dict[Address, str]) -> _Judged:
-    """Judge by one scenario; ``ended`` has the scenarios in which processes ended, by their addresses."""
+    """Run one scenario; ``ended`` has, by address, the scenarios in which processes ended."""
     addresses = target.addresses(scenario.functions, over_http=scenario.over_http)
     for address in addresses:
         if address in ended and not await target.listens(address):
@@ -150,7 +150,7 @@ async def _run(probe: Probe, scenario: Scenario) -> _Judged:
 
 
 def _first_failure(group: ExceptionGroup[Exception]) -> Failure:
-    """The first failure of calls that ran side by side; raises the group if it has another exception."""
+    """The first failure of concurrent calls; raises the group if it has other exceptions."""
     failures, others = group.split(Failure)
     if failures is None or others is not None:
         raise others or group
@@ -166,13 +166,13 @@ def _leaves(group: ExceptionGroup[Failure]) -> Iterator[Failure]:
 
 
 async def _missing(probe: Probe, scenario: Scenario) -> str:
-    """Why the target cannot be judged by a scenario; empty when it can."""
+    """The reason why a scenario cannot be run against the target; empty if it can."""
     target = probe.target
     if scenario.over_http and target.http_at.of(scenario.functions[0]) is None:
         return f"an --http address for function {scenario.functions[0]}"
     for name in scenario.functions:
         if scenario.over_http and name == scenario.functions[0] and target.grpc_at.of(name) is None:
-            continue  # served over HTTP alone: its answer will show
+            continue  # a function that is only served over HTTP is assumed to exist
         if not await probe.provides(name):
             return f"{probe.noun} {name}"
     return ""

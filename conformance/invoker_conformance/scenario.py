@@ -1,9 +1,9 @@
-"""Scenarios and their registry: what is sent, what is expected, which requirements it judges.
+"""`Scenario` and the registry of scenarios.
 
-A scenario is an async function that takes a `Probe` (of Evergreen a `Stage`, of GraphPipe an `Asker`, of the tool
-bridge a `Host`, of federated compute a `Fleet`) and raises `Failure` when the target behaves otherwise, or
-`NotProvided` when the target does not offer what is judged. Its docstring describes the expected behaviour; the report
-prints it.
+A scenario is an async function that takes a `Probe` (for Evergreen a `Stage`, for GraphPipe an `Asker`, for the tool
+bridge a `Host`, for federated compute a `Fleet`). It raises `Failure` if the target does not behave as expected, or
+`NotProvided` if the target lacks the function or feature. Its docstring describes the expected behaviour, and is
+printed in reports.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Failure(Exception):
     """The target broke a requirement.
 
     Attributes:
-        met: The behaviour of the target.
+        met: The actual behaviour of the target.
         expected: The expected behaviour.
-        sent: The messages to the target, as far as known where the failure was found.
-        breaks: Ids of the requirements that this breaks; empty: those that the scenario judges.
+        sent: The text of the messages to the target, if it is known.
+        breaks: The ids of the broken requirements; empty: those of the scenario.
     """
 
     def __init__(self, met: str, expected: str, sent: str = "", *, breaks: tuple[str, ...] = ()) -> None:
@@ -36,7 +36,7 @@ class Failure(Exception):
 
 @contextmanager
 def breaking(*ids: str) -> Iterator[None]:
-    """A failure within this block breaks only these requirements, of all that the scenario judges."""
+    """A context: a failure within it breaks only these requirements of the scenario."""
     try:
         yield
     except Failure as failure:
@@ -45,27 +45,28 @@ def breaking(*ids: str) -> Iterator[None]:
 
 
 class NotProvided(Exception):
-    """The target does not offer the function or the optional feature that is judged."""
+    """The target does not offer the function or the optional feature under test."""
 
 
 Body: TypeAlias = Callable[[Any], Awaitable[None]]
-"""Takes the `Probe` of its protocol."""
+"""A function that takes the `Probe` of its protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One conversation with the target and what is expected of it.
+    """A test of the target's behaviour.
 
     Attributes:
-        name: Unique.
+        name: The unique name.
         protocol: One of `PROTOCOLS`.
-        chapter: The chapter of the catalogue, the name of its module without ``scenarios_``.
-        requirements: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges.
-        numbers: ``RT-``, ``ET-``, ``GT-``, ``TT-`` or ``FT-`` ids of the catalogue's scenarios that it carries out.
-        functions: Named functions that the target must provide, the one under test first.
-        over_http: Whether it uses HTTP; otherwise gRPC.
-        expects: First line of the docstring.
-        body: Runs it.
+        chapter: The chapter of the catalogue: the name of the module without ``scenarios_``.
+        requirements: The ids of the requirements that it tests (``R-``, ``E-``, ``G-``, ``T-`` or ``F-``).
+        numbers: The ids of the catalogue's scenarios that it implements (``RT-``, ``ET-``, ``GT-``, ``TT-`` or
+            ``FT-``).
+        functions: The functions that the target must serve; the first one is under test.
+        over_http: Whether it uses HTTP; otherwise it uses gRPC.
+        expects: The first line of the docstring.
+        body: The function that runs the scenario.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Scenario:
     body: Body
 
     def answers_to(self, wanted: str) -> bool:
-        """Whether ``wanted`` selects this scenario: by its name or one of its ids."""
+        """Whether ``wanted`` is the name or an id of this scenario."""
         folded = wanted.strip().lower()
         return folded in {self.name, *(id_.lower() for id_ in (*self.requirements, *self.numbers))}
 
@@ -92,9 +93,8 @@ def scenario(*ids: str, function: str | tuple[str, ...] = ()) -> Callable[[Body]
     """Register an async function as a scenario.
 
     Args:
-        ids: ``R-``, ``E-``, ``G-``, ``T-`` or ``F-`` ids that it judges, and ``RT-``, ``ET-``, ``GT-``, ``TT-`` or
-            ``FT-`` ids that it carries out.
-        function: Named functions it needs; the first one is called when no other is named.
+        ids: The ids of the requirements that it tests, and of the catalogue's scenarios that it implements.
+        function: The functions that it needs; the first one is called unless another is named.
     """
 
     def register(body: Body) -> Body:

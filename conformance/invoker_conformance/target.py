@@ -1,4 +1,4 @@
-"""The target: which address serves which function, channels to it, and whether it provides a function at all."""
+"""`Target`: the server under test, with the addresses of functions, and channels to them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ABSENT = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED)
 
 
 class Unreachable(Exception):
-    """Raised when nothing answers at an address of the target."""
+    """An address of the target has no listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a function is served.
+    """An address at which functions are served.
 
     Attributes:
-        host: Name or address, IPv6 without brackets.
-        port: TCP port.
+        host: The name or IP address; IPv6 is without brackets.
+        port: The TCP port.
         is_shared: Whether several functions are served here, so that a call must name one.
     """
 
@@ -47,13 +47,13 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Addresses by name of function, and the one for all others."""
+    """Addresses by the name of a function, and a default address."""
 
     by_function: dict[str, Address] = field(default_factory=dict)
     default: Address | None = None
 
     def of(self, function: str) -> Address | None:
-        """Where a function is served, or None: nowhere."""
+        """The address of a function; None: it is not served."""
         return self.by_function.get(function, self.default)
 
     def __bool__(self) -> bool:
@@ -65,10 +65,10 @@ class Addresses:
 
 
 def parse_addresses(texts: Sequence[str]) -> Addresses:
-    """Read ``HOST:PORT`` (every function) and ``NAME=HOST:PORT`` (this function); a later one replaces an earlier.
+    """Parse ``HOST:PORT`` (for every function) and ``NAME=HOST:PORT`` (for this function); later items replace earlier.
 
     Raises:
-        ValueError: A text is neither.
+        ValueError: A text has neither form.
     """
     by_function: dict[str, Address] = {}
     default: Address | None = None
@@ -92,14 +92,14 @@ class ModelFacts:
     """The facts about the target that the GraphPipe chapters need.
 
     Attributes:
-        tcp: ``HOST:PORT`` of a bare socket; empty: none is given.
-        unix: Path of a bare socket; empty: none is given.
-        http_unix: Path of a socket that speaks HTTP; empty: none is given.
-        limit_bytes: Its limit of a request.
-        timeout_s: Its limit of an inference.
-        most: Its limit of inferences at once; 0: none is given.
-        is_plain_status: Errors have the HTTP status 200.
-        is_root: The model ``mirror`` is at / of a shared address, too.
+        tcp: ``HOST:PORT`` of a raw socket; empty: none is given.
+        unix: The path of a raw Unix socket; empty: none is given.
+        http_unix: The path of a Unix socket for HTTP; empty: none is given.
+        limit_bytes: The target's limit of a request, in bytes.
+        timeout_s: The target's time limit of an inference, in seconds.
+        most: The target's limit of inferences at once; 0: none is given.
+        is_plain_status: Whether errors have the HTTP status 200.
+        is_root: Whether the model ``mirror`` is also served at /.
     """
 
     tcp: str = ""
@@ -113,7 +113,7 @@ class ModelFacts:
 
 
 async def _touch(address: Address, timeout_s: float) -> None:
-    """Connect to an address, and leave."""
+    """Connect to an address, and disconnect."""
     async with asyncio.timeout(timeout_s):
         _, writer = await asyncio.open_connection(address.host, address.port)
     writer.close()
@@ -122,15 +122,15 @@ async def _touch(address: Address, timeout_s: float) -> None:
 
 
 class Target:
-    """The invoker under judgement.
+    """The server under test.
 
     Args:
-        grpc_at: Where functions are served over gRPC.
-        http_at: Where functions are served over HTTP; may be empty.
-        timeout_s: Limit of each single wait.
-        message_bytes: The target's limit of an inbound message.
-        ref_root: A directory here that the target may read references from; empty: none.
-        models: The facts for GraphPipe's chapters.
+        grpc_at: The gRPC addresses of functions.
+        http_at: The HTTP addresses of functions; may be empty.
+        timeout_s: The limit of each single wait, in seconds.
+        message_bytes: The target's limit of a message that it receives, in bytes.
+        ref_root: A local directory from which the target may read references; empty: none.
+        models: The facts for the GraphPipe chapters.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Target:
         self._answered: set[Address] = set()
 
     def addresses(self, functions: Sequence[str], *, over_http: bool) -> list[Address]:
-        """Where functions are served, each address once; the first function over HTTP, if so, the others over gRPC."""
+        """The addresses of functions, each once; with ``over_http``, the first function is looked up over HTTP."""
         places = [(self.http_at if over_http and not n else self.grpc_at).of(name) for n, name in enumerate(functions)]
         return [address for address in dict.fromkeys(places) if address is not None]
 
@@ -171,7 +171,7 @@ class Target:
         return True
 
     def channel(self, function: str) -> grpc.aio.Channel:
-        """The shared channel to where a function is served."""
+        """The shared channel to the address of a function."""
         address = self.grpc_at.of(function)
         if address is None:
             raise Unreachable(f"no --target address serves {function}")
@@ -180,26 +180,26 @@ class Target:
         return self._channels[address]
 
     def new_channel(self, address: str, *options: tuple[str, int]) -> grpc.aio.Channel:
-        """A channel of its own connection; the caller closes it."""
+        """Open a channel with its own connection; the caller closes it."""
         chosen = {**dict(_OPTIONS), "grpc.use_local_subchannel_pool": 1, **dict(options)}
         return grpc.aio.insecure_channel(address, options=tuple(chosen.items()))
 
     def metadata(self, function: str) -> tuple[tuple[str, str], ...]:
-        """Metadata that chooses a function at an address that serves several."""
+        """The metadata that name a function at an address which serves several."""
         address = self.grpc_at.of(function)
         return (("invoker-function", function),) if address is not None and address.is_shared else ()
 
     async def provides(self, function: str, address: Address | None, *, noun: str, ask: Ask) -> bool:
-        """Whether the target serves a function: found out once, by a call that no function accepts.
+        """Whether the target serves a function; this is tested once, by a call that no function accepts.
 
         Args:
             function: The name of the function.
-            address: Where it is asked for; None: it is not served.
-            noun: What its protocol calls a function.
-            ask: Sends the call and gives the code of the answer.
+            address: The address of the function; None: it is not served.
+            noun: The protocol's word for a function.
+            ask: Makes the call, and returns the code of the answer.
 
         Raises:
-            Unreachable: Nothing answers at its address.
+            Unreachable: The address has no listener.
         """
         if address is None:
             return False
@@ -209,12 +209,12 @@ class Target:
             code = await ask(function)
             if code is grpc.StatusCode.UNAVAILABLE:
                 raise Unreachable(f"no gRPC server answers at {address}")
-            # One that hangs until the deadline does provide it: a scenario's business.
+            # A function that hangs until the deadline is served; scenarios test whether that is right.
             self._provided[key] = code not in _ABSENT
         return self._provided[key]
 
     async def _connect(self, address: Address) -> None:
-        """Check that the address has a listener, since gRPC itself would retry for ever."""
+        """Check that the address has a listener, since gRPC itself would retry without end."""
         try:
             await _touch(address, self.timeout_s)
         except (OSError, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""Writing to a ``grpc.aio`` call whose peer may end it at any moment, without losing the status of its end."""
+"""Writes to a ``grpc.aio`` call that the peer may end at any moment, without losing the peer's status."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import grpc.aio
 
 
 async def send(call: Any, message: bytes) -> bool:
-    """Write a message to a ``grpc.aio`` call without serialiser; False when the call has ended already."""
-    # write() of grpc.aio puts INTERNAL in place of the peer's status when it loses the race against the end of the
-    # call; the layer below it only fails. Use write() again when grpc.aio keeps the status.
+    """Write a message to a ``grpc.aio`` call without a serialiser; returns False if the call has already ended."""
+    # If the call ends during a write, write() of grpc.aio replaces the peer's status by INTERNAL; the layer below does
+    # not. Use write() again when grpc.aio keeps the status.
     try:
         await call.wait_for_connection()
         if call.done():
@@ -25,11 +25,11 @@ async def send(call: Any, message: bytes) -> bool:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return False  # grpc.aio reports in this way that the call was cancelled
+        return False  # grpc.aio raises this if the call was cancelled
     return True
 
 
 async def end_sending(call: Any) -> None:
-    """Half-close a ``grpc.aio`` call, unless it has ended already."""
+    """Half-close a ``grpc.aio`` call, unless it has already ended."""
     with suppress(asyncio.InvalidStateError, grpc.aio.InternalError, grpc.RpcError):
         await call.done_writing()

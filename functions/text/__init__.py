@@ -1,1 +1,1 @@
-"""What the samples about text share."""
+"""Code that several samples about text use."""

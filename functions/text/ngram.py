@@ -1,8 +1,8 @@
 """`Ngrams`: a word-level trigram model that writes sentences around a given word, forwards and backwards.
 
-Training counts which word follows, and which precedes, each pair of words; it backs off to single words. A sentence
-begins in its middle: at a place of the text where the wanted word stands. From there the model goes back to the
-beginning of the sentence, then forward to its end: so each sentence has its word.
+Training counts which words follow, and which precede, each pair of words; unknown pairs back off to single words. A
+sentence is made from its middle, at a place of the text that has the requested word. From there the model goes back to
+the beginning of the sentence, and then forward to its end, so that each sentence contains the word.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*|[.!?]+|[,;:]|--")
 HEADING = re.compile(r"^ {8,}.*$", re.MULTILINE)
 
 EDGE = ""
-"""The token between two sentences; words are found on both sides of it."""
+"""The token between two sentences."""
 
 COMMON = 120
-"""So many of the most frequent words say nothing about what a sentence is about."""
+"""How many of the most frequent words are not topics."""
 
-SINGLE = 0.2  # what the followers of one word weigh beside those of a pair
-FAVOUR = 6.0  # how much likelier a favoured word becomes
-TIRED = 0.05  # how much less likely a token becomes where the sentence has had it before
-LONGEST = 40  # tokens on either side of the word of a sentence
+SINGLE = 0.2  # the weight of the followers of one word, relative to those of a pair
+FAVOUR = 6.0  # the factor for the probability of a favoured word
+TIRED = 0.05  # the factor for the probability of a token that the sentence already has
+LONGEST = 40  # how many tokens a sentence may have on either side of its word
 
 
 class Ngrams:
-    """Trained on a text when it is made, which takes about a tenth of a second for 150 kB.
+    """An n-gram model, which is trained when it is made; that takes about a tenth of a second for 150 kB.
 
     Args:
-        text: Prose; lines that are indented by eight signs or more are headings and left out.
+        text: Prose; lines that are indented by eight characters or more are headings, and are left out.
     """
 
     def __init__(self, text: str) -> None:
@@ -57,22 +57,22 @@ class Ngrams:
 
     @classmethod
     def load(cls) -> Ngrams:
-        """Trained on the text that comes with the samples."""
+        """Make a model from the text that comes with the samples."""
         return cls(TEXT.read_text(encoding="utf-8"))
 
     def topics(self, text: str) -> list[str]:
-        """The words of a text that the model knows and that are about something, each once, in their order."""
+        """The words of a text that the model knows and that can be topics, each once, in order."""
         found = [self._known(word) for word in words(text)]
         return list(dict.fromkeys(word for word in found if word))
 
     def sentence(self, about: str, rng: Random, *, temperature: float, favour: Collection[str] = ()) -> list[str]:
-        """One sentence as tokens, its end mark among them.
+        """Make one sentence, as tokens, including its end mark.
 
         Args:
             about: A word of `topics`, which will be in the sentence; empty: any word.
-            rng: Where chance comes from; the same state gives the same sentence.
-            temperature: 0 takes what is likeliest each time; the higher, the more surprising.
-            favour: Words of `topics` that shall rather be taken than others.
+            rng: The random generator; the same state gives the same sentence.
+            temperature: 0: always the most probable token; higher values give more surprising sentences.
+            favour: Words of `topics` that are preferred.
         """
         place = rng.choice(self._places[about or rng.choice(self._vocabulary)])
         word, following = self._tokens[place : place + 2]
@@ -85,7 +85,7 @@ class Ngrams:
         return made if made[-1][0] in ".!?" else [*made, "."]
 
     def _walk(self, table: dict[tuple[str, ...], list[str]], last: str, token: str, choice: _Choice) -> Iterator[str]:
-        """What comes beyond the second of two tokens, up to an edge; both tables are asked in reading order."""
+        """Draw the tokens beyond the second of two tokens, up to an edge."""
         last, key = last.lower(), token.lower()
         for step in range(LONGEST):
             context = (last, key) if table is self._after else (key, last)
@@ -102,19 +102,19 @@ class Ngrams:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, without marks."""
+    """The words of a text, without punctuation."""
     return [token for token in TOKEN.findall(text) if token[0].isalpha()]
 
 
 def render(sentence: Iterable[str]) -> Iterator[str]:
-    """The tokens of a sentence as they are written one after the other: a capital first, and spaces between words."""
+    """The tokens of a sentence as text: with a capital first letter, and spaces between words."""
     for index, token in enumerate(sentence):
         text = "-" if token == "--" else token
         yield text[0].upper() + text[1:] if index == 0 else text if text[0] in ".,;:!?" else f" {text}"
 
 
 class _Choice:
-    """Draws tokens for one sentence; what it has drawn in the same place before becomes unlikely."""
+    """Draws tokens for one sentence; a token that was drawn before in the same context becomes improbable."""
 
     def __init__(self, rng: Random, temperature: float, favour: Collection[str]) -> None:
         self._rng = rng
@@ -123,7 +123,7 @@ class _Choice:
         self._drawn: set[tuple[str, ...]] = set()
 
     def draw(self, context: tuple[str, ...], of_pair: Sequence[str], of_one: Sequence[str], step: int) -> str:
-        """One of the tokens that were met beside a pair of words, or beside one of them; ends become likelier."""
+        """Draw a token that occurred next to a pair of words, or to one; each step makes an end more probable."""
         weights: dict[str, float] = defaultdict(float)
         for found, share in ((of_pair, 1.0), (of_one, SINGLE)):
             for token, count in Counter(found).items():
@@ -146,19 +146,19 @@ class _Choice:
 
 
 def _tokens(text: str) -> Iterator[str]:
-    """Words and marks, with an `EDGE` between sentences."""
+    """Words and punctuation, with an `EDGE` between sentences."""
     for paragraph in text.split("\n\n"):
         found = TOKEN.findall(paragraph)
         for index, token in enumerate(found):
             yield token
             following = found[index + 1] if index + 1 < len(found) else ""
-            # "Oh dear!" said the Rabbit: no sentence begins with a small letter.
+            # "Oh dear!" said the Rabbit: a small letter does not begin a sentence.
             if not following or (token[0] in ".!?" and not following[0].islower()):
                 yield EDGE
 
 
 def _usual(tokens: Sequence[str]) -> list[str]:
-    """Each word as it is mostly written: sentences and emphasis have capitals that the words have not."""
+    """Write each word in its most frequent form, since sentences and emphasis have additional capitals."""
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for token in tokens:
         if len(token) == 1 or not token.isupper():
@@ -167,7 +167,7 @@ def _usual(tokens: Sequence[str]) -> list[str]:
 
 
 def _vocabulary(tokens: Sequence[str]) -> list[str]:
-    """Words, in small letters, that are about something: no marks, no abbreviations, none of the most frequent ones."""
+    """The words that can be topics, in lower case: no punctuation, no abbreviations, no very frequent words."""
     counts = Counter(token for token in tokens if token.isalpha())
     common = {word for word, _ in counts.most_common(COMMON) if word.islower()}
     return sorted({word.lower() for word in counts if word not in common and len(word) > 2})

@@ -1,3 +1,3 @@
-"""The protocols: one folder for each, pure translators that do not depend on each other."""
+"""The protocols, one folder for each; they do not depend on each other."""
 
 __all__: list[str] = []

@@ -1,1 +1,1 @@
-"""The two catalogues whose calls `python -m tools gates` counts."""
+"""The two catalogues that `python -m tools gates` serves to count calls."""

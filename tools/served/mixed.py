@@ -1,4 +1,4 @@
-"""The catalogue of `tools.served.sync` with one async function beside it."""
+"""The catalogue of `tools.served.sync`, and one async function."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["async_reply", "reply", "same", "stream", "ticks"]
 
 @function
 async def async_reply(value: str) -> str:
-    """The text itself."""
+    """Return the text."""
     return value

@@ -1,4 +1,4 @@
-"""A catalogue of sync functions only, which a server may serve in threads."""
+"""A catalogue with only sync functions, which a server may run in threads."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from invoker import function
 
 @function
 def reply(value: str) -> str:
-    """The text itself."""
+    """Return the text."""
     return value
 
 
 @function
 def stream(values: Iterator[str]) -> Iterator[str]:
-    """The texts that came."""
+    """Yield each text."""
     yield from values
 
 
 @function(safe=True)
 def ticks(to: int) -> Iterator[int]:
-    """The numbers below ``to``."""
+    """Yield the numbers below ``to``."""
     yield from range(to)
 
 
 @function
 def same(x: NDArray[Any]) -> NDArray[Any]:
-    """The tensor that came."""
+    """Return the tensor."""
     return x

@@ -1,8 +1,8 @@
-"""Fragments and actions in the notation of the catalogue, as messages of the wire and as short text for a report.
+"""Makes fragments and actions as messages, and shows them in reports, in the notation of the catalogue.
 
-``F("p", 0, ".", m=TEXT, t="hi")`` is a fragment of leaf ``p`` with seq 0 that ends it (``+``: further ones follow),
-with metadata, with text. ``K("p", "a", "b")`` is a fragment of an interior node with children.
-``A("upper", {"text": "p"}, {"out": "r"})`` is an action.
+``F("p", 0, ".", m=TEXT, t="hi")`` is a fragment of the leaf ``p`` with seq 0, metadata and text, which ends the leaf
+(``+`` instead of ``.``: more fragments follow). ``K("p", "a", "b")`` is a fragment of an interior node with two
+children. ``A("upper", {"text": "p"}, {"out": "r"})`` is an action.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def F(  # noqa: N802  # the notation of the catalogue
 
     Args:
         id_: The id of the node.
-        seq: Place in the node.
-        mark: ``+``: continued; ``.``: final.
-        m: Metadata, or only its mimetype; None: no metadata.
-        t: Payload as text.
-        d: Payload as bytes.
-        ref: Payload as a reference.
+        seq: The place in the node.
+        mark: ``+``: more fragments follow; ``.``: this is the last one.
+        m: The metadata, or only their mimetype; None: no metadata.
+        t: The payload as text.
+        d: The payload as bytes.
+        ref: The payload as a reference.
     """
     fragment = pb.NodeFragment(id=id_, seq=seq, continued=mark == "+")
     data = t.encode() if t is not None else d
@@ -60,13 +60,13 @@ def F(  # noqa: N802  # the notation of the catalogue
 
 
 def cut(id_: str, pieces: Sequence[bytes], media_type: str = TEXT) -> list[Part]:
-    """A leaf in a fragment for each piece, in their order."""
+    """A leaf, with one fragment for each piece, in order."""
     last = len(pieces) - 1
     return [F(id_, n, LONE if n == last else "+", m=None if n else media_type, d=one) for n, one in enumerate(pieces)]
 
 
 def bytewise(id_: str, data: bytes, media_type: str = TEXT) -> list[Part]:
-    """A leaf in a fragment for each byte."""
+    """A leaf, with one fragment for each byte."""
     return cut(id_, [bytes([byte]) for byte in data], media_type)
 
 
@@ -83,7 +83,7 @@ def A(  # noqa: N802  # as above
     configs: Iterable[ProtoMessage] = (),
     target: str | None = None,
 ) -> pb.Action:
-    """An action; names and ids as a mapping, or as pairs where a name comes twice."""
+    """An action; its names and ids are a mapping, or pairs if a name comes twice."""
     action = pb.Action(name=name, inputs=_named(inputs), outputs=_named(outputs))
     for config in configs:
         if isinstance(config, AnyMessage):
@@ -101,7 +101,7 @@ def _named(names: Names) -> list[pb.NamedParameter]:
 
 
 def tree(root: str, *leaves: pb.NodeFragment) -> list[Part]:
-    """A root with these leaves as its children, the root first."""
+    """A root node with these leaves as its children; the root comes first."""
     return [K(root, *(leaf.id for leaf in leaves)), *leaves]
 
 
@@ -116,7 +116,7 @@ def jsons(root: str, *values: Any) -> list[Part]:
 
 
 def message(*parts: Part) -> pb.SessionMessage:
-    """Fragments and actions in one message."""
+    """One message with these fragments and actions."""
     return pb.SessionMessage(
         node_fragments=[part for part in parts if isinstance(part, pb.NodeFragment)],
         actions=[part for part in parts if isinstance(part, pb.Action)],

@@ -1,4 +1,4 @@
-"""Collects a session's outputs: checks the rules for each fragment, and flattens a root into its leaves."""
+"""`Outputs`: collects the outputs of a session, checks each fragment, and flattens a root into its leaves."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FRAGMENT_BYTES = 1024 * 1024
 
 
 class Broken(Exception):
-    """A fragment breaks a rule that always holds.
+    """A fragment breaks a rule for all fragments.
 
     Attributes:
-        met: The fragment that came.
-        expected: The rule that it breaks, with the id of the requirement.
+        met: The description of the fragment.
+        expected: The rule, with the id of the requirement.
     """
 
     def __init__(self, met: str, expected: str) -> None:
@@ -43,10 +43,10 @@ class Leaf:
 
     @property
     def value(self) -> Any:
-        """Text of a text leaf, the value of a JSON leaf, otherwise the bytes.
+        """The text of a text leaf, the value of a JSON leaf, or the bytes of any other leaf.
 
         Raises:
-            ValueError: The payload does not fit its type.
+            ValueError: The payload does not fit the media type.
         """
         if self.media_type.startswith("text/"):
             return self.data.decode()
@@ -65,7 +65,7 @@ class _Node:
 
 
 class Outputs:
-    """Every node that the server sent in a session, each fragment judged as it comes (E-103)."""
+    """All nodes that the server sent in a session; each fragment is checked when it comes (E-103)."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = {}
@@ -75,7 +75,7 @@ class Outputs:
         self.fragments = 0
 
     def sent(self, message: pb.SessionMessage) -> None:
-        """Remember which ids the client used, and which outputs it listed."""
+        """Record the ids that the client used, and the outputs that it listed."""
         for fragment in message.node_fragments:
             self._ours.add(fragment.id)
             self._ours.update(fragment.child_ids)
@@ -84,7 +84,7 @@ class Outputs:
             self._declared.update(one.id for one in action.outputs)
 
     def take(self, fragment: pb.NodeFragment) -> None:
-        """Judge a fragment of the server and keep it.
+        """Check a fragment of the server, and keep it.
 
         Raises:
             Broken: The fragment breaks a rule.
@@ -139,15 +139,15 @@ class Outputs:
             self._children.add(child)
             node.children.append(child)
 
-    # --- what was gathered
+    # --- the collected outputs
 
     @property
     def ids(self) -> list[str]:
-        """Ids of the roots that any fragment came for, in order."""
+        """The ids of the roots for which a fragment came, in order."""
         return [id_ for id_ in self._nodes if id_ not in self._children]
 
     def has(self, root: str) -> bool:
-        """Whether a root and all that it names is complete."""
+        """Whether a root and all nodes below it are complete."""
         return all(id_ in self._nodes and self._nodes[id_].has_ended for id_ in self._below(root))
 
     def incomplete(self, roots: Iterable[str]) -> list[str]:
@@ -155,7 +155,7 @@ class Outputs:
         return [root for root in roots if not self.has(root)]
 
     def leaves(self, root: str) -> list[Leaf]:
-        """The leaves of a root from left to right, as far as they came."""
+        """The leaves of a root from left to right, as far as they have come."""
         found = []
         for id_ in self._below(root):
             node = self._nodes.get(id_)
@@ -180,7 +180,7 @@ class Outputs:
         return list(self._nodes[root].children) if root in self._nodes else []
 
     def _below(self, root: str) -> Iterator[str]:
-        """Ids of a root and all nodes below it, depth first, from left to right."""
+        """The ids of a root and all nodes below it, depth first, from left to right."""
         waiting = [root]
         while waiting:
             id_ = waiting.pop()

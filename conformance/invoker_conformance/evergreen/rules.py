@@ -23,7 +23,7 @@ _OURS = frozenset(fault.code for fault in (FRAG, ANF, MISS, REFD, FAIL))
 
 
 def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """How a status breaks E-116 or table 0.1, as met and expected; None when nothing."""
+    """If a status breaks E-116 or table 0.1: what was met, and what was expected; otherwise None."""
     if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without traceback and paths, not {leak.group()!r} (E-116)"
     if code in _OURS and not detail.startswith("Evergreen: "):

@@ -22,10 +22,10 @@ from invoker_conformance.scenario import NotProvided, scenario
 
 
 async def needs(stage: Stage, what: str, absent: Fault, *parts: Part) -> None:
-    """See that a session with these parts does not end with this fault.
+    """Check that a session with these parts does not end with this fault.
 
     Raises:
-        NotProvided: The session ends with this fault: the target was not started with this feature.
+        NotProvided: The session ends with this fault, so the target was not started with this feature.
     """
     async with stage.session() as session:
         await session.all(*parts)
@@ -74,10 +74,10 @@ async def input_by_another_name(stage: Stage) -> None:
 
 @contextlib.contextmanager
 def folder(stage: Stage) -> Iterator[Path]:
-    """A new folder below the root of references.
+    """Make a new folder below the root of references.
 
     Raises:
-        NotProvided: There is none.
+        NotProvided: No such root was given.
     """
     root = stage.target.ref_root
     if not root:
@@ -100,7 +100,7 @@ async def ref_file_inside_root(stage: Stage) -> None:
 
 
 def _traps(place: Path, elsewhere: Path) -> Path:
-    """A secret elsewhere, ways that lead to it, and a pipe."""
+    """Make a secret file outside of the root, paths that lead to it, and a pipe."""
     secret = elsewhere / "secret.txt"
     secret.write_text("secret")
     (place / "link.txt").symlink_to(secret)

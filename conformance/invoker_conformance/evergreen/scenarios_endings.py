@@ -108,7 +108,7 @@ async def incomplete_input_before_half_close(stage: Stage) -> None:
 
 @scenario("ET-64", "E-111", function="leave")
 async def function_ignores_incomplete_input(stage: Stage) -> None:
-    """A function that returns without its input is fine, whatever becomes of the input."""
+    """A function may return before its input has come; the input may then be incomplete."""
     early = A("leave", {"values": "p"}, {"out": "r"})
     await stage.succeeds(early, r=["done"])
     await stage.succeeds(early, K("p", "a", "b"), F("a", m=TEXT, t="x"), r=["done"])
@@ -155,7 +155,7 @@ async def cancel_is_not_half_close(stage: Stage) -> None:
 
 @scenario("E-010", function=("endless", "total", "marks"))
 async def session_deadline(stage: Stage) -> None:
-    """A deadline ends the actions of a session; it is no end of input."""
+    """A deadline ends the actions of a session, and does not look like the end of the input."""
     watch = await stage.watch("endless.closed", "total.completed")
     async with stage.session(deadline_s=1.0) as session:
         await session.send(A("total", {"numbers": "p"}, {"out": "r"}), *jsons("p", 1)[:1], ENDLESS)
@@ -166,7 +166,7 @@ async def session_deadline(stage: Stage) -> None:
 
 @scenario("E-010", function=("endless", "total", "marks"))
 async def session_connection_lost(stage: Stage) -> None:
-    """A lost connection cancels the actions; it is no end of input."""
+    """A lost connection cancels the actions, and does not look like the end of the input."""
     watch = await stage.watch("endless.closed", "total.calls", "total.failed", "total.completed")
     async with stage.severed("endless") as (channel, sever), stage.session(channel=channel) as session:
         await session.send(A("total", {"numbers": "p"}, {"out": "r"}), K("p", "a", mark="+"), F("a", m=JSON, t="1"))

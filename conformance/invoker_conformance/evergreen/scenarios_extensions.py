@@ -114,7 +114,7 @@ async def drop_releases(stage: Stage) -> None:
 
 @scenario("ET-87", "E-119", function=("endless", "marks"))
 async def drop_an_output(stage: Stage) -> None:
-    """A dropped output of a running action is closed in the function and sent no more."""
+    """A dropped output of a running action is closed in the function, and is no longer sent."""
     watch = await stage.watch("endless.closed")
     async with negotiated(stage, "drop") as session:
         await session.send(ENDLESS)
@@ -203,7 +203,7 @@ async def accept_extension(stage: Stage) -> None:
 
 @scenario("E-124", "E-088", function="upper")
 async def accept_that_cannot_be_read(stage: Stage) -> None:
-    """A Struct that cannot be parsed is an invalid action, where the extension has to read it."""
+    """A Struct that cannot be parsed makes an action invalid if the extension has to read it."""
     broken = AnyMessage(type_url="type.googleapis.com/google.protobuf.Struct", value=b"\xff\xff")
     async with negotiated(stage, "accept") as session:
         await session.send(A("upper", {"text": "p"}, {"out": "r"}, configs=[broken]))

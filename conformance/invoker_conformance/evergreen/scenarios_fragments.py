@@ -60,7 +60,7 @@ async def retry_of_a_prefix(stage: Stage) -> None:
 
 @scenario("ET-16", "E-021", function="upper")
 async def seq_beyond_final(stage: Stage) -> None:
-    """A seq above the final one aborts, with or without an action, leaf or not."""
+    """A seq above the final one aborts, with or without an action, for leaves and interior nodes."""
     await stage.fails(FRAG, F("p", 0, m=TEXT, t="a"), F("p", 1, t="b"))
     await stage.fails(FRAG, upper(), F("p", 1), F("p", 2, "+", t="b"))
     await stage.fails(FRAG, K("p", "a"), K("p", "b", seq=3))

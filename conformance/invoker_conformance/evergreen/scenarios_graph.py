@@ -115,7 +115,7 @@ async def cycles(stage: Stage) -> None:
 
 @scenario("E-064", "E-063", function="items")
 async def a_diamond_is_no_cycle(stage: Stage) -> None:
-    """Two ways to one node are fine, and so is a node beside its own descendant."""
+    """Two paths to one node are allowed, and so is a node that is a sibling of its descendant."""
     frames = [K("p", "a", "b", "leaf"), K("a", "b", "leaf"), K("b", "leaf"), F("leaf", m=TEXT, t="x")]
     await stage.succeeds(items(), *frames, r=[{"items": ["x"] * 4}])
 
@@ -161,7 +161,7 @@ async def billion_laughs(stage: Stage) -> None:
 
 @scenario("E-066", "E-091", function=("sink", "upper"))
 async def billion_nothings(stage: Stage) -> None:
-    """Forty such levels above an empty node come to an end, and do not keep other sessions waiting."""
+    """Forty such levels above an empty node are read in bounded time, and do not block other sessions."""
     async with stage.session() as session, stage.session() as other:
         await session.together(*laughs(F("n40")), A("sink", {"values": "n0"}))
         await session.half_close()

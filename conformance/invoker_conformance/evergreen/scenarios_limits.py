@@ -122,7 +122,7 @@ async def an_output_that_is_not_retained_is_no_input(stage: Stage) -> None:
 
 @scenario("ET-77", "E-115", function="upper")
 async def session_memory_limit(stage: Stage) -> None:
-    """Fragments beyond what the session may hold abort, used or not; other sessions continue."""
+    """Fragments above the session's limit of bytes abort, even if no action uses them; other sessions continue."""
     payload = bytes(3 * 1024 * 1024)
     async with stage.session() as other, stage.session() as session:
         await other.send(upper())
@@ -175,7 +175,7 @@ async def waiting_actions_of_a_session(stage: Stage) -> None:
 
 @scenario("ET-80", "E-010", "E-115", function=("total", "marks"))
 async def oversize_message(stage: Stage) -> None:
-    """A message above the limit is RESOURCE_EXHAUSTED; a running action sees an error, no end of input."""
+    """A message above the limit is RESOURCE_EXHAUSTED; a running action gets an error, not the end of its input."""
     watch = await stage.watch("total.calls", "total.failed", "total.completed")
     async with stage.session() as session:
         await session.send(A("total", {"numbers": "p"}, {"out": "r"}), K("p", "a", mark="+"), F("a", m=JSON, t="1"))

@@ -1,4 +1,4 @@
-"""Outputs: what values and streams become on the wire. Catalogue 2.7."""
+"""Outputs: how values and streams are sent. Catalogue 2.7."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def counted(name: str, count: int, out: str = "r") -> list[Part]:
 
 
 async def fragments(session: Session, root: str) -> list[pb.NodeFragment]:
-    """Every fragment until an output is complete."""
+    """Read fragments until an output is complete, and return them."""
     found = []
     while not session.outputs.has(root):
         found.append(await session.fragment())
@@ -27,7 +27,7 @@ async def fragments(session: Session, root: str) -> list[pb.NodeFragment]:
 
 
 def check(session: Session, met: list[pb.NodeFragment], *shapes: tuple[int, bool, bytes]) -> None:
-    """Fragments have these seqs, flags and payloads."""
+    """Check that fragments have these seqs, flags and payloads."""
     got = [(each.seq, each.continued, each.chunk_fragment.data) for each in met]
     if got != list(shapes):
         raise session.failure(", ".join(map(shown, met)), f"(seq, continued, data) {list(shapes)}")
@@ -93,7 +93,7 @@ async def sequence_of_texts(stage: Stage) -> None:
 async def outputs_by_name(stage: Stage) -> None:
     """A function sends to its outputs by name, at once.
 
-    An output that it ends is over, and one that it forgets is ended for it.
+    The function may end an output; the others end when it returns.
     """
     async with stage.session() as session:
         await session.send(A("sort", {"numbers": "p"}, {"even": "e", "odd": "o"}))
@@ -173,7 +173,7 @@ async def plain_map_over_leaves(stage: Stage) -> None:
 
 @scenario("E-093", "E-062", function="square")
 async def mapped_results_come_one_by_one(stage: Stage) -> None:
-    """The result of a leaf comes at the latest with the next leaf, since a lone result has another shape."""
+    """The result of a leaf comes at the latest with the next leaf, since a single result has another form."""
     async with stage.session() as session:
         await session.send(A("square", {"x": "p"}, {"out": "r"}))
         for n in range(5):

@@ -18,7 +18,7 @@ STATUS = "application/x-protobuf; type=google.rpc.Status"
 
 
 def status_of(session: Session, root: str) -> tuple[int, bytes]:
-    """Code and bytes of a status node."""
+    """The code and the bytes of a status node."""
     leaves = session.outputs.leaves(root)
     types = [leaf.metadata.mimetype.replace("; ", ";") for leaf in leaves]
     if types != [STATUS.replace("; ", ";")]:

@@ -23,7 +23,7 @@ KIND_OF_P = A("kind", {"value": "p"}, {"out": "r"})
 
 
 def seen(data: bytes) -> dict[str, Any]:
-    """Bytes, as the functions show them."""
+    """Bytes in the form in which the functions return them."""
     return {"bytes": len(data), "hex": data[:16].hex()}
 
 

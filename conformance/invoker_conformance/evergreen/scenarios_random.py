@@ -1,4 +1,4 @@
-"""Random sessions against a model: whatever is shared, split and shuffled, the outputs are known. Catalogue 4."""
+"""Random sessions: nodes are shared, split and shuffled, and the outputs are compared with a model. Catalogue 4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_LEAVES = 200
 
 
 class _Draft:
-    """One random session: its parts, and what its outputs will hold.
+    """One random session: its parts, and the expected values of its outputs.
 
     Args:
         dice: Makes every random choice.
@@ -66,7 +66,7 @@ class _Draft:
             case _:
                 self.parts.append(replay(node, out))
         self.expected[out] = text
-        if leaves:  # otherwise the output has no leaf, or an empty one
+        if leaves:  # an output without leaves is not used by later actions
             self._leaves[out] = [text]
 
     def _pick(self) -> str:

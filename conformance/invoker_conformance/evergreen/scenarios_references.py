@@ -34,7 +34,7 @@ def data_uri(data: bytes, media_type: str = "") -> str:
 
 @scenario("ET-65", "E-050", "E-052", function=("upper", "octets"))
 async def ref_data_uri(stage: Stage) -> None:
-    """data: URIs give their content, in base64 and in percent form."""
+    """data: URIs are decoded, in base64 and in percent-encoding."""
     octets = A("octets", {"value": "p"}, {"out": "r"})
     every = bytes(range(256))
     await stage.succeeds(upper(), F("p", m=TEXT, ref=data_uri(b"hi")), r=["HI"])

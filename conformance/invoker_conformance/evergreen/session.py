@@ -1,4 +1,4 @@
-"""`Session` drives one raw session: sends fragments, actions or any bytes, and judges each fragment that comes back."""
+"""`Session`: one session at the target; sends fragments, actions or any bytes, and checks each fragment that comes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Session(RawCall[pb.NodeFragment]):
     # --- sending
 
     async def send(self, *parts: Part) -> bool:
-        """Send each part in a message of its own; False when the session has ended already."""
+        """Send each part in a message of its own; returns False if the session has already ended."""
         return all([await self.together(part) for part in parts])
 
     async def together(self, *parts: Part) -> bool:
-        """Send all parts in one message; False when the session has ended already."""
+        """Send all parts in one message; returns False if the session has already ended."""
         whole = message(*parts)
         self.outputs.sent(whole)
         self._listed.extend(one.id for action in whole.actions for one in action.outputs)
@@ -59,13 +59,13 @@ class Session(RawCall[pb.NodeFragment]):
         await self.half_close()
 
     def unlist(self, root: str) -> None:
-        """Let an output be incomplete at the end."""
+        """Do not expect that this output is complete at the end."""
         self._listed.remove(root)
 
     # --- receiving
 
     async def fragment(self, timeout_s: float | None = None) -> pb.NodeFragment:
-        """The next fragment.
+        """Return the next fragment.
 
         Raises:
             Failure: The session ended, or no fragment came in time.
@@ -73,7 +73,7 @@ class Session(RawCall[pb.NodeFragment]):
         return await self._further(timeout_s)
 
     async def values(self, root: str, timeout_s: float | None = None) -> list[Any]:
-        """Read until an output is complete, and give the values of its leaves."""
+        """Read until an output is complete, and return the values of its leaves."""
         while not self.outputs.has(root):
             await self.fragment(timeout_s)
         return self.read(root)
@@ -89,7 +89,7 @@ class Session(RawCall[pb.NodeFragment]):
             raise self.failure(f"{_short(met)} in {root!r}", _short(list(values)))
 
     def read(self, root: str) -> list[Any]:
-        """The values of the leaves of an output, as far as they came."""
+        """The values of the leaves of an output, as far as they have come."""
         try:
             return self.outputs.values(root)
         except ValueError as error:
@@ -103,8 +103,8 @@ class Session(RawCall[pb.NodeFragment]):
         """Half-close, and check that the session ends with OK, that each listed output is complete, and these values.
 
         Args:
-            timeout_s: Limit of each wait.
-            expected: Values of the leaves by output.
+            timeout_s: The limit of each wait, in seconds.
+            expected: The values of the leaves, by output.
         """
         await self.half_close()
         ending = await self.ends(timeout_s)
@@ -118,14 +118,14 @@ class Session(RawCall[pb.NodeFragment]):
                 raise self.failure(f"{_short(met)} in {root!r}, then OK", _short(values))
 
     async def fails(self, fault: Fault, *mentions: str, timeout_s: float | None = None) -> None:
-        """The session ends with this fault, and its detail mentions these texts."""
+        """Check that the session ends with this fault, and that its detail mentions these texts."""
         ending = await self.ends(timeout_s)
         if not fault.matches(ending.code, ending.detail) or any(text not in ending.detail for text in mentions):
             expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
             raise self.failure(f"{self._all()}, then {ending}", expected)
 
     async def headers(self) -> dict[str, str]:
-        """The initial metadata, which comes before any fragment is asked for."""
+        """The initial metadata, which must come before the first fragment."""
         found = await self._initial_metadata()
         if found is None:
             raise self.failure("no initial metadata", "initial metadata at the start of the session (E-014)")

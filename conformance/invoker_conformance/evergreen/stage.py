@@ -1,4 +1,4 @@
-"""`Stage`: the tools of a scenario of an Evergreen chapter: sessions, and marks of the functions."""
+"""`Stage`: what a scenario of an Evergreen chapter uses: sessions, and the counts that functions keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from invoker_conformance.scenario import Failure
 
 
 class Stage(Probe):
-    """The tools of one scenario."""
+    """The tools of one Evergreen scenario."""
 
     noun = "action"
 
@@ -36,7 +36,7 @@ class Stage(Probe):
         Args:
             deadline_s: The deadline of the call.
             channel: A channel other than the shared one.
-            extensions: The wanted extensions, as in the metadata ``evergreen-extensions``.
+            extensions: The extensions to ask for, as in the metadata ``evergreen-extensions``.
             metadata: Further metadata.
         """
         wanted = (("evergreen-extensions", extensions),) if extensions else ()
@@ -56,13 +56,13 @@ class Stage(Probe):
         return session
 
     async def fails(self, fault: Fault, *parts: Part, mentions: Sequence[str] = ()) -> None:
-        """A session with these parts ends with this fault, without a half-close."""
+        """Check that a session with these parts ends with this fault, without a half-close."""
         async with self.session() as session:
             await session.send(*parts)
             await session.fails(fault, *mentions)
 
     async def survives(self) -> None:
-        """Check that the server still serves: another session works."""
+        """Check that the server still works, by another session."""
         async with self.aside(), self.session() as session:
             await session.half_close()
             await session.succeeds()
@@ -75,12 +75,12 @@ class Stage(Probe):
         return values[0] if len(values) == 1 else values
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Call an action with a parameter that no server accepts; the code of the answer."""
+        """Call an action with a parameter that no server accepts, and return the code of the answer."""
         session = Session(self.target.channel(function), timeout_s=self.timeout_s, deadline_s=self.timeout_s)
         try:
             await session.all(A(function, {"": ""}))
             return (await session.ends(self.timeout_s + 1.0)).code
         except Failure:
-            return grpc.StatusCode.UNKNOWN  # it answers, if badly: a scenario's business
+            return grpc.StatusCode.UNKNOWN  # the server answers, so scenarios can test whether the answer is right
         finally:
             await session.close()

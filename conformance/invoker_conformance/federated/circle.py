@@ -1,4 +1,4 @@
-"""`Circle`: devices that go through secure aggregation together, round by round, some of which leave or lie."""
+"""`Circle`: devices that do secure aggregation together, round by round; some of them leave or lie."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from invoker_conformance.federated.masking import Secret
 from invoker_conformance.scenario import NotProvided
 
 LENGTHS = {"w": 5, "odd": 3, "b": 9, "five": 7, "r": 8, "huge": 3}
-"""Elements of the vectors of the populations with secure aggregation."""
+"""The length of the vectors of the populations with secure aggregation."""
 
 
 class Circle:
@@ -27,9 +27,9 @@ class Circle:
         devices: The devices that were accepted into one round.
 
     Attributes:
-        left: Indices of the devices that still take part.
-        summed: Indices of the devices whose input counts.
-        secrets: One for each device.
+        left: The indices of the devices that still take part.
+        summed: The indices of the devices whose input is in the sum.
+        secrets: The secrets of each device.
     """
 
     def __init__(self, fleet: Fleet, devices: list[Device]) -> None:
@@ -46,17 +46,17 @@ class Circle:
         self.summed: set[int] = set()
 
     def place(self, index: int) -> int:
-        """The position of a device in the lists of its round, once it has the others' keys; the target chooses it."""
+        """The position of a device in the lists of its round, which the target chooses; known after `meet`."""
         return self.secrets[index].index
 
     def leave(self, *indices: int) -> None:
-        """Cut the connections of these devices without notice."""
+        """Close the connections of these devices without a message."""
         for index in indices:
             self.devices[index].cancel()
             self.left.discard(index)
 
     def without(self, *indices: int) -> None:
-        """Expect nothing more of these devices, though the others may not know it yet."""
+        """Exclude these devices from all further steps."""
         self.left -= set(indices)
 
     async def advertise(self, *but: int) -> None:
@@ -90,7 +90,7 @@ class Circle:
             self.summed.add(index)
 
     async def asked(self, timeout_s: float | None = None) -> dict[int, Any]:
-        """Wait until all remaining devices are asked to unmask; gives the requests by device."""
+        """Wait until all remaining devices are asked to unmask; returns the requests by device."""
         return {index: await self.devices[index].secret("unmasking_request", timeout_s) for index in sorted(self.left)}
 
     async def unmask(self, requests: dict[int, Any], *but: int) -> None:
@@ -100,12 +100,12 @@ class Circle:
             await self.devices[index].secure(unmasking_response=response)
 
     async def keyed(self) -> None:
-        """Do round 0 with all remaining devices."""
+        """Do round 0 with all remaining devices, up to the requests of round 1."""
         await self.advertise()
         await self.meet()
 
     async def shared(self) -> None:
-        """Do round 1 with all remaining devices."""
+        """Do round 1 with all remaining devices, up to the requests of round 2."""
         await self.share()
         await self.open()
 
@@ -126,7 +126,7 @@ class Circle:
         await self.is_summed()
 
     async def thanked(self, *indices: int) -> None:
-        """Check that these devices perhaps get early success, and then the answer to their reports (F-094, F-123)."""
+        """Check that these devices get the answer to their reports, perhaps after early success (F-094, F-123)."""
 
         async def one(device: Device) -> None:
             message = await device.message(2 * self.fleet.timeout_s)
@@ -139,7 +139,7 @@ class Circle:
         await asyncio.gather(*(one(self.devices[index]) for index in indices))
 
     async def is_summed(self) -> None:
-        """Check that the function got one frame: the sum of the devices whose input counts (F-130)."""
+        """Check that the function got one frame, the sum of the devices in `summed` (F-130)."""
         fleet = self.fleet
         frames = await fleet.frames(count=5, **NATIVE, **CHUNKS)
         if len(frames) != 1:
@@ -162,7 +162,7 @@ class Circle:
 
 @asynccontextmanager
 async def circle(fleet: Fleet, count: int = 5) -> AsyncIterator[Circle]:
-    """Devices that are accepted into one round with secure aggregation."""
+    """Make devices that are accepted into one round with secure aggregation."""
     try:
         import cryptography  # noqa: F401 - the primitives need it
         import numpy as np  # noqa: F401 - and this

@@ -1,4 +1,4 @@
-"""`Device` drives one raw session: sends messages, whole, in chunks or as any bytes, and judges the answers."""
+"""`Device`: one session at the target; sends messages, whole or in chunks, or any bytes, and checks the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from invoker_conformance.rawcall import Ending, RawCall
 from invoker_conformance.texts import preview
 
 CHUNKS: dict[str, Any] = {"supports_chunked_blob_transfer": True, "supported_compression_levels": [0, 1, 2, 3]}
-"""The options of a real client: it takes chunks, in all compressions."""
+"""The options of a real client, which accepts chunks with every compression."""
 
 _SECURE = pb.SideChannelProtocolOptionsRequest(
     secure_aggregation=pb.SideChannelProtocolOptionsRequest.SecureAggregation(
@@ -31,14 +31,14 @@ class Device(RawCall[pb.ServerStreamMessage]):
     """One session of one device.
 
     Args:
-        population: The population that it names.
-        given: As `RawCall`.
+        population: The name of the population.
+        given: The arguments of `RawCall`.
 
     Attributes:
-        terms: The terms for chunks; messages go in chunks once the target has sent some terms.
-        info: The acceptance, when there was one.
+        terms: The terms for chunks; after the target has sent terms, messages are sent in chunks.
+        info: The acceptance; None: there was none.
         cuts: Whether messages are sent in chunks, if the terms allow it.
-        acks: Whether chunks of the target are acked; a scenario may switch this off.
+        acks: Whether chunks of the target are acked; a scenario may set it to False.
     """
 
     path = "/google.internal.federatedml.v2.FederatedTrainingApi/Session"
@@ -58,7 +58,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
     # --- sending
 
     async def say(self, message: pb.ClientStreamMessage, *, is_told: bool = True) -> None:
-        """Send a message, in chunks if the terms allow it, as fast as acks come."""
+        """Send a message, in chunks if the terms allow it, and wait for acks if necessary."""
         if not self.cuts or not self.terms.has_chunks:
             await self.piece(message)
             return
@@ -69,13 +69,13 @@ class Device(RawCall[pb.ServerStreamMessage]):
             await self.piece(piece)
 
     async def piece(self, message: pb.ClientStreamMessage) -> None:
-        """Send a message unchanged; the next read awaits acks of its chunks."""
+        """Send a message unchanged; acks of its chunks are expected at the next read."""
         if message.chunked_transfer.WhichOneof("kind") == "data":
             self._unacked.append(message.chunked_transfer.data.chunk_index)
         await self.raw(message.SerializeToString(), shown(message) if self._is_noted else "")
 
     async def try_in(self, *, acked: bool = False, **fields: Any) -> pb.EligibilityEvalCheckinResponse:
-        """Ask for the eligibility task; the answer."""
+        """Ask for the eligibility task, and return the answer."""
         request = pb.EligibilityEvalCheckinRequest(**self._asking(acked, fields))
         await self.say(pb.ClientStreamMessage(eligibility_eval_checkin_request=request))
         if acked:
@@ -96,25 +96,25 @@ class Device(RawCall[pb.ServerStreamMessage]):
         await self.say(pb.ClientStreamMessage(checkin_request=request))
         return await self.acknowledged() if acked else None
 
-    def _asking(self, acked: bool, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: FBT001 - as its callers
+    def _asking(self, acked: bool, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: FBT001 - the callers pass a positional argument
         known = pb.CheckinRequest.DESCRIPTOR.fields_by_name
         given = {name: fields.pop(name) for name in tuple(fields) if name in known}
         options = pb.ProtocolOptionsRequest(should_ack_checkin=acked, **fields)
         return {"population_name": self.population, "protocol_options_request": options, **given}
 
     async def report(self, update: bytes = b"", status: int = 0, **fields: Any) -> None:
-        """Report; ``fields`` replace the session's own values."""
+        """Send a report; ``fields`` replace the session's own values."""
         await self.say(pb.ClientStreamMessage(report_request=self.reported(update, status, **fields)))
 
     def reported(self, update: bytes = b"", status: int = 0, **fields: Any) -> pb.ReportRequest:
-        """A report of this session."""
+        """Make a report of this session."""
         report = pb.Report(update_checkpoint=update, serialized_train_event=fields.pop("events", ()))
         report.status_code = status
         known = {"population_name": self.population, "execution_phase_id": self.info.execution_phase_id}
         return pb.ReportRequest(report=report, **{**known, **fields})
 
     async def secure(self, *, report: int | None = None, **content: Any) -> None:
-        """Send a message of secure aggregation; with the report, if that has a status here."""
+        """Send a message of secure aggregation, together with a report of this status unless it is None."""
         wrapped = secagg_pb.ClientToServerWrapperMessage(**content)
         message = pb.ClientStreamMessage(secure_aggregation_client_message=wrapped)
         if report is not None:
@@ -124,7 +124,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
     # --- receiving
 
     async def message(self, timeout_s: float | None = None) -> pb.ServerStreamMessage:
-        """The next complete message.
+        """Return the next complete message.
 
         Raises:
             Failure: The session ended, or nothing came in time.
@@ -132,35 +132,35 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return await self._further(timeout_s)
 
     async def kind(self, wanted: str, timeout_s: float | None = None) -> pb.ServerStreamMessage:
-        """The next message, which must be of this kind."""
+        """Return the next message, which must be of this kind."""
         message = await self.message(timeout_s)
         if message.WhichOneof("kind") != wanted:
             raise self.failure(shown(message), wanted)
         return message
 
     async def secret(self, wanted: str, timeout_s: float | None = None) -> Any:
-        """The next message, which must be this one of secure aggregation."""
+        """Return the next message, which must be of secure aggregation and of this kind."""
         message = await self.message(timeout_s)
         if message.secure_aggregation_server_message.WhichOneof("message_content") != wanted:
             raise self.failure(shown(message), wanted)
         return getattr(message.secure_aggregation_server_message, wanted)
 
     async def acknowledged(self) -> pb.CheckinRequestAck:
-        """The next message is an ack with both windows (F-002), within a second (F-004)."""
+        """Check that the next message is an ack with both windows (F-002), within a second (F-004)."""
         told = (await self.kind("checkin_request_ack", 1.0)).checkin_request_ack
         if not (told.HasField("retry_window_if_accepted") and told.HasField("retry_window_if_rejected")):
             raise self.failure(shown(told), "an ack with both windows (F-002)")
         return told
 
     async def decided(self, timeout_s: float | None = None) -> bool:
-        """Whether the device is accepted to a round; False if it is rejected."""
+        """Wait for the decision; returns whether the device is accepted into a round."""
         response = (await self.kind("checkin_response", timeout_s)).checkin_response
         self._agree(response)
         self.info = response.acceptance_info
         return response.HasField("acceptance_info")
 
     async def accepted(self, timeout_s: float | None = None) -> pb.AcceptanceInfo:
-        """Wait for the acceptance to a round; a rejection is a failure."""
+        """Wait for the acceptance into a round; a rejection is a failure."""
         if not await self.decided(timeout_s):
             raise self.failure("a rejection", "an acceptance")
         return self.info
@@ -172,13 +172,13 @@ class Device(RawCall[pb.ServerStreamMessage]):
         await self.leaves()
 
     async def thanked(self, timeout_s: float | None = None) -> pb.ReportResponse:
-        """The report is answered, and the session ends with OK (F-015)."""
+        """Check that the report is answered, and that the session ends with OK (F-015)."""
         message = await self.kind("report_response", timeout_s)
         await self.leaves()
         return message.report_response
 
     async def answer(self) -> grpc.StatusCode | None:
-        """None: the report is answered; otherwise the status with which the session ended instead."""
+        """Wait for the answer to the report; returns None, or the status if the session ended without an answer."""
         try:
             message = await self._next(2 * self._timeout_s)
         except Ending as ending:
@@ -191,7 +191,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return None
 
     async def finished(self) -> grpc.StatusCode:
-        """Read to the end of the session, and give its status; the answer to the report is followed by a half-close."""
+        """Read to the end of the session, and return its status; half-closes after the answer to the report."""
         try:
             while (message := await self._next(2 * self._timeout_s)) is not None:
                 if message.WhichOneof("kind") == "report_response":
@@ -201,14 +201,14 @@ class Device(RawCall[pb.ServerStreamMessage]):
         raise self.failure("a session that does not end", "its end")
 
     async def leaves(self) -> None:
-        """Half-close, and check that the call ends with OK, and that no message comes before."""
+        """Half-close, and check that the call ends with OK, without a message before."""
         await self.half_close()
         await self.ends(grpc.StatusCode.OK, is_silent=True)
 
     async def ends(
         self, code: grpc.StatusCode, *, timeout_s: float | None = None, is_silent: bool = False
     ) -> list[pb.ServerStreamMessage]:
-        """Check that the session ends with this code; gives the messages before the end."""
+        """Check that the session ends with this code; returns the messages before the end."""
         expected = f"{code.name} without a message before it" if is_silent else code.name
         got, ending = await self.rest(timeout_s, expected)
         if ending.code is not code or (is_silent and got):
@@ -216,12 +216,12 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return got
 
     async def frame(self, timeout_s: float | None = None) -> pb.ServerStreamMessage | None:
-        """The next message as it was received, a chunk or another one; None: nothing came in time."""
+        """Return the next message, which may be a chunk; None: nothing came in time."""
         frame = await self._read(timeout_s)
         return None if frame is None else self._parsed(frame)
 
     async def received(self, index: int) -> None:
-        """The next message is the ack of a chunk of ours."""
+        """Check that the next message is the ack of this chunk."""
         frame = await self.frame()
         if frame is None or frame.chunked_transfer.WhichOneof("kind") != "ack":
             raise self.failure("nothing" if frame is None else shown(frame), f"the ack of chunk {index} (F-025)")
@@ -234,7 +234,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
         return self._arrived.pop(0)
 
     async def _pump(self, timeout_s: float | None) -> bool:
-        """Take one frame; False: none came in time."""
+        """Read and handle one frame; returns False if none came in time."""
         frame = await self.frame(timeout_s)
         if frame is None:
             return False
@@ -268,7 +268,7 @@ class Device(RawCall[pb.ServerStreamMessage]):
             raise self.failure(f"the bytes {preview(data)}", "a ServerStreamMessage") from None
 
     def _agree(self, response: pb.CheckinResponse | pb.EligibilityEvalCheckinResponse) -> None:
-        if response.HasField("protocol_options_response"):  # F-019: it replaces the earlier one
+        if response.HasField("protocol_options_response"):  # F-019: the new terms replace the earlier ones
             told = response.protocol_options_response
             self.terms = Terms(told.chunk_size_for_upload, told.max_pending_chunks, told.compression_level)
         self._reader.terms = self.terms

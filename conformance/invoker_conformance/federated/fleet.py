@@ -1,4 +1,4 @@
-"""`Fleet`: the tools of a scenario of a federated chapter: sessions of devices, one or many."""
+"""`Fleet`: what a scenario of a federated chapter uses: sessions of one or many devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AGAIN_S = 0.05
 
 
 class Fleet(Probe):
-    """The devices of one scenario; its functions are populations."""
+    """The devices of one scenario; populations take the place of functions."""
 
     noun = "population"
 
@@ -36,7 +36,7 @@ class Fleet(Probe):
 
     @asynccontextmanager
     async def devices(self, count: int, population: str = "") -> AsyncIterator[list[Device]]:
-        """Open ``count`` sessions of devices, and close them in the end."""
+        """Open ``count`` sessions of devices, which are closed at the end."""
         async with AsyncExitStack() as stack:
             yield [await stack.enter_async_context(self.device(population)) for _ in range(count)]
 
@@ -44,7 +44,7 @@ class Fleet(Probe):
     async def joined(
         self, count: int = 1, population: str = "", *, weights: dict[str, float] | None = None, **fields: Any
     ) -> AsyncIterator[list[Device]]:
-        """``count`` devices that are accepted into one round; they retry while the round before is not over."""
+        """Make ``count`` devices that are accepted into one round; they retry until the previous round has ended."""
         until = self.clock() + 2 * self.timeout_s
         while True:
             async with self.devices(count, population) as devices:
@@ -62,7 +62,7 @@ class Fleet(Probe):
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[Device]:
-        """A device that got an ack and waits for a cohort; retries while the previous round continues."""
+        """Make a device that got an ack and waits for a round; it retries until the previous round has ended."""
         until = self.clock() + 2 * self.timeout_s
         while True:
             async with self.device() as device:
@@ -99,12 +99,12 @@ class Fleet(Probe):
         return int(await self.model(population, count, **fields))
 
     async def frames(self, population: str = "", count: int = 1, **fields: Any) -> list[dict[str, Any]]:
-        """The frames that the function got, read from the checkpoint of a population that shows them."""
+        """The frames that the function got, from the checkpoint of a population whose checkpoint lists them."""
         found: list[dict[str, Any]] = json.loads(await self.model(population, count, **fields))
         return found
 
     async def is_total(self, expected: int, population: str = "", count: int = 1) -> None:
-        """The next round begins with this sum."""
+        """Check that the next round begins with this sum."""
         if (met := await self.total(population, count)) != expected:
             raise self.failure(f"a checkpoint of {met}", f"{expected}")
 
@@ -119,7 +119,7 @@ class Fleet(Probe):
         return await transport.exchange("GET", parts.path)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Ask for the eligibility task, for which no round is needed."""
+        """Ask for the eligibility task, which needs no round, and return the code of the answer."""
         method: Any = self.target.channel(function).stream_stream(Device.path)
         call = method(timeout=self.timeout_s)
         request = pb.EligibilityEvalCheckinRequest(population_name=function)

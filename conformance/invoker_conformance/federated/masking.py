@@ -1,6 +1,6 @@
-"""`Secret`: a device's part of secure aggregation, from the primitives of `federated.secagg`; it can be made to lie.
+"""`Secret`: a device's part of secure aggregation by the primitives of `federated.secagg`; scenarios can make it lie.
 
-It does only the device's part, without checks of the server's messages, which the scenarios make.
+It does not check the server's messages; the scenarios do that.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Secret:
 
     Args:
         info: The acceptance.
-        inputs: By name, numbers below the modulus.
+        inputs: The vectors by name, with numbers below the modulus.
 
     Attributes:
-        index: Its place in the list of devices.
-        enc: Seals shares.
-        noise: Agrees on masks with others.
+        index: The position of the device in the list.
+        enc: The key pair for encrypting shares.
+        noise: The key pair for agreeing on masks.
     """
 
     def __init__(self, info: pb.AcceptanceInfo, inputs: Mapping[str, Sequence[int]]) -> None:
@@ -47,7 +47,7 @@ class Secret:
         return secagg_pb.AdvertiseKeys(pair_of_public_keys=pair)
 
     def meet(self, request: secagg_pb.ShareKeysRequest) -> str:
-        """Take the keys of all devices; gives the error in them, or an empty text."""
+        """Keep the keys of all devices; returns an error in them, or an empty text."""
         self.pairs = [(one.noise_pk, one.enc_pk) for one in request.pairs_of_public_keys]
         self.session = request.session_id
         if self.pairs.count((self.noise.public, self.enc.public)) != 1:
@@ -69,7 +69,7 @@ class Secret:
         return secagg_pb.ShareKeysResponse(encrypted_key_shares=sealed)
 
     def open(self, request: secagg_pb.MaskedInputCollectionRequest) -> str:
-        """Take the shares of the others; gives the error in them, or an empty text."""
+        """Decrypt the shares of the others; returns an error in them, or an empty text."""
         if len(request.encrypted_key_shares) != len(self.pairs):
             return f"{len(request.encrypted_key_shares)} entries for {len(self.pairs)} devices (F-117)"
         for index, sealed in enumerate(request.encrypted_key_shares):

@@ -1,4 +1,4 @@
-"""Messages in chunks, made and read by hand: docs/reference/federated.md 3.2."""
+"""Makes and reads messages in chunks, independently of the invoker: docs/reference/federated.md 3.2."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from invoker._pb.federated import federated_api_pb2 as pb
 from invoker_conformance.scenario import Failure
 
 LEVELS = {1: 6, 2: 9, 3: 1}
-"""The level of zlib for each number of a level on the wire."""
+"""The zlib level for each compression level on the wire."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a target: bytes of a chunk, chunks without an ack, level; zeros: no chunks."""
+    """The terms of a target: size of a chunk, chunks without an ack, level; zeros mean no chunks."""
 
     size: int = 0
     pending: int = 0
@@ -23,23 +23,23 @@ class Terms:
 
     @property
     def has_chunks(self) -> bool:
-        """Whether messages go in chunks."""
+        """Whether messages are sent in chunks."""
         return self.size > 0 and self.pending > 0
 
 
 def start(size: int, blob: int, level: int = 0) -> pb.ClientStreamMessage:
-    """The begin of a message of ``size`` bytes, ``blob`` of them on the wire."""
+    """The frame that begins a message of ``size`` bytes, which has ``blob`` bytes on the wire."""
     piece = {"uncompressed_size": size, "blob_size_bytes": blob, "compression_level": level}
     return pb.ClientStreamMessage(chunked_transfer={"start": piece})
 
 
 def data(index: int, content: bytes) -> pb.ClientStreamMessage:
-    """The chunk with an index, and its bytes."""
+    """The frame with the chunk of this index."""
     return pb.ClientStreamMessage(chunked_transfer={"data": {"chunk_index": index, "chunk_bytes": content}})
 
 
 def ack(index: int) -> pb.ClientStreamMessage:
-    """The acknowledgement of the chunk with an index."""
+    """The ack of the chunk of this index."""
     return pb.ClientStreamMessage(chunked_transfer={"ack": {"chunk_index": index}})
 
 
@@ -49,12 +49,12 @@ def end(count: int) -> pb.ClientStreamMessage:
 
 
 def packed(message: bytes, level: int) -> bytes:
-    """A message as it goes over the wire."""
+    """A message, compressed by this level."""
     return zlib.compress(message, LEVELS[level]) if level else message
 
 
 def cut(message: bytes, terms: Terms, *, is_told: bool = True) -> Iterator[pb.ClientStreamMessage]:
-    """A message as a real client sends it; ``is_told``: with the number of bytes on the wire, unlike old clients."""
+    """Cut a message as a real client does; ``is_told``: with its size on the wire, which old clients do not send."""
     blob = packed(message, terms.level)
     yield start(len(message), (len(blob) or 1) if is_told else 0, terms.level)
     places = range(0, len(blob) or 1, terms.size)
@@ -65,11 +65,11 @@ def cut(message: bytes, terms: Terms, *, is_told: bool = True) -> Iterator[pb.Cl
 
 @dataclass(slots=True)
 class Reader:
-    """Puts a target's messages together, and checks how they were cut (F-022, F-023, F-028).
+    """Joins the chunks of a target's messages, and checks how they were cut (F-022, F-023, F-028).
 
     Attributes:
-        terms: The terms as the target has sent them.
-        sent: The text that reports show as sent.
+        terms: The terms that the target sent.
+        sent: The text of the sent messages, for reports.
     """
 
     terms: Terms = field(default_factory=Terms)
@@ -79,11 +79,11 @@ class Reader:
 
     @property
     def is_inside(self) -> bool:
-        """Whether a message has begun."""
+        """Whether a message has begun and not ended."""
         return self._start is not None
 
     def take(self, piece: pb.ChunkedTransferMessage) -> bytes | None:
-        """Take a Start, Data or End; gives the message when it is complete."""
+        """Handle a Start, Data or End; returns the message when it is complete."""
         kind = piece.WhichOneof("kind")
         if kind == "start":
             self._require(not self.is_inside, "a Start inside a message", "its Data and its End (F-028)")
@@ -108,12 +108,13 @@ class Reader:
     def _take_data(self, piece: pb.ChunkedTransferMessage.Data) -> None:
         index, parts, size = piece.chunk_index, self._parts, self.terms.size
         self._require(index == len(parts), f"chunk {index}", f"chunk {len(parts)} (F-022)")
-        size = size or len(parts[0] if parts else piece.chunk_bytes)  # the message may be the one that has the size
+        # the announced size may be that of the message itself
+        size = size or len(parts[0] if parts else piece.chunk_bytes)
         is_other = any(len(one) != size for one in parts[-1:]) or len(piece.chunk_bytes) > size
         met = f"chunks of {[len(one) for one in (*parts[-1:], piece.chunk_bytes)]} bytes"
         self._require(not is_other, met, f"{size} in each but the last (F-022)")
         parts.append(piece.chunk_bytes)
 
-    def _require(self, is_right: bool, met: str, expected: str) -> None:  # noqa: FBT001 - it reads as a sentence
+    def _require(self, is_right: bool, met: str, expected: str) -> None:  # noqa: FBT001 - the call reads like a sentence
         if not is_right:
             raise Failure(met, expected, self.sent)

@@ -1,4 +1,4 @@
-"""The rules for every message and every ending of a federated server, in all scenarios."""
+"""The rules for every message and every status of a federated server, which are checked in all scenarios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 160
 
 
 def check_message(message: pb.ServerStreamMessage) -> tuple[str, str] | None:
-    """The rule that a message breaks, as met and expected; None: nothing."""
+    """If a message breaks a rule: what was met, and what was expected; otherwise None."""
     kind = message.WhichOneof("kind")
     wrapped = message.secure_aggregation_server_message.WhichOneof("message_content")
     if kind is None and wrapped is None:
@@ -33,7 +33,7 @@ def check_message(message: pb.ServerStreamMessage) -> tuple[str, str] | None:
 
 
 def check_ending(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """The rule that the end of a session breaks, as met and expected."""
+    """If the status of a session breaks a rule: what was met, and what was expected; otherwise None."""
     if leak := LEAKS.search(detail):
         return f"{code.name} {detail!r}", f"a detail without {leak.group()!r}"
     if encoded_size(detail) > DETAIL_BYTES:

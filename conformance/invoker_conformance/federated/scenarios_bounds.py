@@ -54,7 +54,7 @@ async def ack_out_of_turn(fleet: Fleet) -> None:
         device.cuts = device.acks = False
         await device.try_in(supports_chunked_blob_transfer=True)
         await device.ask(supports_chunked_blob_transfer=True)
-        await device.silent(0.3)  # chunks have come by then
+        await device.silent(0.3)  # by then chunks have come
         await device.piece(ack(1))
         await device.ends(_BAD)
 
@@ -72,7 +72,7 @@ async def message_inside_a_transfer(fleet: Fleet) -> None:
 
 @scenario("FT-23", "F-031", function="last")
 async def chunks_of_chunks(fleet: Fleet) -> None:
-    """A message in chunks that is itself a piece is INVALID_ARGUMENT."""
+    """A message in chunks that is itself a chunk is INVALID_ARGUMENT."""
     inner = start(3, 3).SerializeToString()
     await _refused(fleet, start(len(inner), len(inner)), data(0, inner), end(1))
 

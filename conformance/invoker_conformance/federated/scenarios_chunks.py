@@ -1,4 +1,4 @@
-"""Messages in right chunks: docs/reference/federated.md 3.2."""
+"""Messages in valid chunks: docs/reference/federated.md 3.2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BODY = bytes(range(256)) * 4096
 
 @scenario("FT-15", "F-021", "F-025", "F-026", "F-033", "F-038", "F-039", function="last")
 async def ten_mebibytes_of_each_level(fleet: Fleet) -> None:
-    """A report of 10 MiB comes through at whatever level the client chooses, and is the next checkpoint."""
+    """A report of 10 MiB arrives at each compression level of the client, and is the next checkpoint."""
     for level in range(4):
         body = bytes([level]) + BODY * 10
         async with fleet.joined(supports_chunked_blob_transfer=True, supported_compression_levels=[level]) as (device,):
@@ -70,7 +70,7 @@ async def acks_that_are_withheld(fleet: Fleet) -> None:
 
 @asynccontextmanager
 async def _offered(fleet: Fleet) -> AsyncIterator[Device]:
-    """A device that is accepted, and has read only the Start of the transfer."""
+    """Make a device that is accepted, and has read only the Start of the transfer."""
     until = fleet.clock() + fleet.timeout_s
     while True:
         async with fleet.device() as device:
@@ -84,7 +84,7 @@ async def _offered(fleet: Fleet) -> AsyncIterator[Device]:
                     raise device.failure(f"{told}", "the size of 5 MiB, twice (F-023)")
                 yield device
                 return
-            # The round before may not be over: then this is a rejection.
+            # This is a rejection if the previous round has not ended.
             if fleet.clock() > until:
                 raise device.failure("nothing" if frame is None else shown(frame), "the Start of a transfer (F-022)")
         await asyncio.sleep(0.05)
@@ -99,7 +99,7 @@ async def _is_data(device: Device, index: int) -> None:
 
 @scenario("F-025", "FT-17", "F-136", function="last")
 async def acks_come_one_by_one(fleet: Fleet) -> None:
-    """Each chunk of a report is acked before the next one is sent, though it be of one byte."""
+    """Each chunk of a report is acked before the next one is sent, even if it has one byte."""
     async with fleet.joined(**CHUNKS) as (device,):
         message = pb.ClientStreamMessage(report_request=device.reported(b"x" * 100)).SerializeToString()
         await device.piece(start(len(message), len(message)))
@@ -130,7 +130,7 @@ async def client_without_chunks(fleet: Fleet) -> None:
     async with fleet.device() as device:
         if await fleet.model() != BODY:
             raise fleet.failure("another checkpoint", "the report")
-        await device.piece(start(10, 10))  # nothing was agreed on
+        await device.piece(start(10, 10))  # there are no terms for chunks
         await device.ends(StatusCode.INVALID_ARGUMENT)
 
 
@@ -154,7 +154,7 @@ async def options_that_change(fleet: Fleet) -> None:
 
 @scenario("F-033", "FT-26", "F-032", function="last")
 async def other_wrappings_and_old_clients(fleet: Fleet) -> None:
-    """A gzip wrapping is understood, and a Start of an old client that has no size on the wire."""
+    """A gzip wrapping is accepted, and so is the Start of an old client without the size on the wire."""
     async with fleet.joined(**CHUNKS) as (device,):
         message = pb.ClientStreamMessage(report_request=device.reported(b"zipped" * 99)).SerializeToString()
         blob = gzip.compress(message)

@@ -69,7 +69,7 @@ async def devices_lost_in_several_rounds(fleet: Fleet) -> None:
 
 @scenario("FT-55", "F-124", "F-082", function="secret")
 async def too_few_in_each_round(fleet: Fleet) -> None:
-    """When only two of five remain, they learn that too many aborted, and get ABORTED; the checkpoint stays."""
+    """When only two of five remain, they get a message that too many aborted, and ABORTED; the checkpoint stays."""
     before = await fleet.frames(count=5, **NATIVE, **CHUNKS)
     for stage in range(4):
         async with circle(fleet) as all_:
@@ -145,7 +145,7 @@ async def sum_of_too_few(fleet: Fleet) -> None:
         all_.leave(0, 1)
         await all_.send()
         for index in all_.left:
-            await all_.devices[index].secret("abort")  # and no request
+            await all_.devices[index].secret("abort")  # no request comes before it
             await all_.devices[index].ends(_LOST)
     if await fleet.frames(count=5, **NATIVE, **CHUNKS) != before:
         raise fleet.failure("another checkpoint", "the old one (F-129)")

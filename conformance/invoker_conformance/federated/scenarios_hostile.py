@@ -1,4 +1,4 @@
-"""Devices that lie in secure aggregation: docs/reference/federated.md 3.8. Each is dropped, and no other."""
+"""Devices that lie in secure aggregation: docs/reference/federated.md 3.8. Only these devices are dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from invoker_conformance.scenario import scenario
 Change: TypeAlias = Callable[[pb.UnmaskingResponse], object]
 
 _X_WITHOUT_Y = b"\x02" + bytes(31) + b"\x01"
-"""No point of the curve has this x."""
+"""An x-coordinate that no point of the curve has."""
 
 
 async def _put_out(device: Device) -> None:
@@ -171,7 +171,7 @@ async def messages_out_of_their_rounds(fleet: Fleet) -> None:
 
 
 async def _lie(all_: Circle, liar: int, change: Change) -> None:
-    """All have sent inputs but the last; one lies about the shares that it holds."""
+    """All devices but the last have sent inputs; one lies about the shares that it holds."""
     await all_.to_the_masks()
     all_.leave(4)
     await all_.send()
@@ -210,7 +210,7 @@ async def wrong_share_of_an_own_mask(fleet: Fleet) -> None:
     async with circle(fleet) as all_:
 
         def change(reply: pb.UnmaskingResponse) -> None:
-            # The first limb of a secret has eight bits, so hardly any other share gives one that can be.
+            # The first limb of a secret has eight bits, so a wrong share nearly always leads to an impossible limb.
             for entry in reply.noise_or_prf_key_shares:
                 if entry.HasField("prf_sk_share"):
                     entry.prf_sk_share = bytes([entry.prf_sk_share[0] ^ 0x40]) + entry.prf_sk_share[1:]

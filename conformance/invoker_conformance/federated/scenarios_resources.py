@@ -29,7 +29,7 @@ async def _linked(fleet: Fleet, **fields: Any) -> pb.AcceptanceInfo:
 
 @scenario("FT-41", "F-065", function="large")
 async def resources_by_capability(fleet: Fleet) -> None:
-    """Resources are inline for a client that does not download in rounds, and given by address for one that does."""
+    """Resources are inline for a client that does not download in rounds, and URIs for one that does."""
     for fields in ({}, {"supports_eligibility_eval_http_download": True}):
         inline = await _offer(fleet, **fields)
         if inline.HasField("plan_resource") or inline.HasField("init_checkpoint_resource"):
@@ -41,7 +41,7 @@ async def resources_by_capability(fleet: Fleet) -> None:
 
 @scenario("FT-41", "F-065", function="asked")
 async def resources_of_the_eligibility_task(fleet: Fleet) -> None:
-    """The plan of an eligibility task is inline for a client that downloads only in rounds, otherwise at an address."""
+    """The plan of an eligibility task is inline for a client that downloads only in rounds, otherwise a URI."""
     async with fleet.device() as device:
         payload = (await device.try_in(supports_http_download=True)).eligibility_eval_payload
         if payload.HasField("plan_resource"):

@@ -1,4 +1,4 @@
-"""Secure aggregation, as it should go: docs/reference/federated.md 3.6 and 3.8."""
+"""Secure aggregation without faults: docs/reference/federated.md 3.6 and 3.8."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ async def values_above_the_modulus(fleet: Fleet) -> None:
     async with circle(fleet) as all_:
         await all_.to_the_masks()
         response = all_.secrets[0].masked()
-        # With modulus 5 a number has three bits; the first three of this vector become one that is 5 more, if possible.
+        # With modulus 5 a number has three bits; the first number of this vector is replaced by one that is 5 larger,
+        # if possible.
         packed = bytearray(response.vectors["five"].encoded_vector)
         if (packed[0] & 7) + 5 < 8:
             packed[0] += 5

@@ -134,7 +134,7 @@ async def two_checkins(fleet: Fleet) -> None:
         await device.ends(_BAD)
     async with fleet.devices(2) as (first, second):
         await first.ask()
-        await first.silent(0.2)  # the earlier clients no longer have a place
+        await first.silent(0.2)  # the earlier clients have no place in the round any more
         await second.ask()
         await asyncio.gather(first.accepted(), second.accepted())
 

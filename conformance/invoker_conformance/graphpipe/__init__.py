@@ -1,4 +1,4 @@
-"""The GraphPipe chapters of the conformance suite: tensors over HTTP and bare sockets, judged from outside.
+"""The GraphPipe chapters of the conformance suite: tensors over HTTP and raw sockets.
 
 ``python -m invoker_conformance --protocol graphpipe --http HOST:PORT`` runs them. ``docs/reference/conformance.md``
 describes the models that they ask, ``docs/reference/graphpipe.md`` the requirements.

@@ -1,4 +1,4 @@
-"""`Asker`: the tools of a scenario of a GraphPipe chapter: requests to models over HTTP, and their marks."""
+"""`Asker`: what a scenario of a GraphPipe chapter uses: requests to models over HTTP, and counts of the models."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MISSING = 404
 
 
 class Asker(Probe):
-    """The tools of one scenario."""
+    """The tools of one GraphPipe scenario."""
 
     noun = "model"
 
     @property
     def facts(self) -> ModelFacts:
-        """The facts about the target that the suite was given."""
+        """The facts about the target from the command line."""
         return self.target.models
 
     def path(self, function: str = "") -> str:
@@ -37,7 +37,7 @@ class Asker(Probe):
         return f"/graphpipe/{name}" if address is not None and address.is_shared else "/"
 
     def transport_of(self, function: str = "", *, unix: str = "") -> Transport:
-        """The HTTP transport of a model, or a Unix socket that leads to the same.
+        """The HTTP transport of a model, or the Unix socket for HTTP.
 
         Raises:
             NotProvided: The function has no transport.
@@ -50,7 +50,7 @@ class Asker(Probe):
 
     @asynccontextmanager
     async def connect(self, function: str = "") -> AsyncIterator[Connection]:
-        """A connection of its own to a model's address, closed at the end."""
+        """Open a new connection to the address of a model, which is closed at the end."""
         async with self.transport_of(function).connect() as connection:
             yield connection
 
@@ -63,7 +63,7 @@ class Asker(Probe):
         *,
         function: str = "",
     ) -> Answer:
-        """One request of any method on a connection of its own; without a request it has no body."""
+        """Send one request with any method on a new connection, and return the answer."""
         where, given = path or self.path(function), tuple(headers)
         async with self.connect(function) as connection:
             self.last_call = Said(_said(method, where, given, request))
@@ -72,7 +72,7 @@ class Asker(Probe):
             return await connection.answer(is_bodiless=method == "HEAD")
 
     async def send(self, connection: Connection, request: Request, how: str = "") -> None:
-        """POST a request to the model under test on a connection; the caller reads the answer."""
+        """POST a request to the model under test on a connection; the caller has to read the answer."""
         self.last_call = Said(f"{_said('POST', self.path(), (), request)}{how}")
         await connection.send("POST", self.path(), (), request.buffer, said=self.last_call.sent)
 
@@ -83,18 +83,18 @@ class Asker(Probe):
         return await self.exchange("POST", path, headers, request, function=function)
 
     def checked(self, answer: Answer) -> Inferred:
-        """Read an answer to a POST, after the checks that apply to each one."""
+        """Check the rules for each answer to a POST, and return its content."""
         return check_inferred(answer, is_plain_status=self.facts.is_plain_status)
 
     def has_tensors(self, answer: Answer, *expected: Tensor) -> None:
-        """Require that an answer is exactly these tensors, bit by bit."""
+        """Check that an answer has exactly these tensors, bit by bit."""
         wanted = "; ".join(map(str, expected)) or "no tensors"
         found = self.checked(answer)
         if found.errors or found.tensors != expected:
             raise Failure(f"{answer.status} {found}", wanted, answer.sent)
 
     def has_error(self, answer: Answer, *codes: int, mentions: Sequence[str] = ()) -> None:
-        """Require that an answer is an error with one of these codes, whose message contains some words."""
+        """Check that an answer is an error with one of these codes, whose message contains these words."""
         found = self.checked(answer)
         if not found.errors or found.errors[0][0] not in codes:
             raise Failure(f"{answer.status} {found}", told(codes), answer.sent)
@@ -105,7 +105,7 @@ class Asker(Probe):
     async def infers(
         self, request: Request, headers: Iterable[tuple[str, str]] = (), *, function: str = ""
     ) -> tuple[Tensor, ...]:
-        """POST a request that must succeed, and give its tensors."""
+        """POST a request that must succeed, and return its tensors."""
         answer = await self.ask(request, headers, function=function)
         found = self.checked(answer)
         if found.errors:
@@ -113,11 +113,11 @@ class Asker(Probe):
         return found.tensors
 
     async def gives(self, request: Request, *expected: Tensor, function: str = "") -> None:
-        """A request is answered with exactly these tensors."""
+        """Check that a request is answered with exactly these tensors."""
         self.has_tensors(await self.ask(request, function=function), *expected)
 
     async def refuses(self, request: Request, *codes: int, mentions: Sequence[str] = (), function: str = "") -> None:
-        """A request is answered with an error."""
+        """Check that a request is answered with an error."""
         self.has_error(await self.ask(request, function=function), *codes, mentions=mentions)
 
     async def metadata(self, request: Request = METADATA, *, function: str = "") -> Metadata:
@@ -125,7 +125,7 @@ class Asker(Probe):
         return self.has_metadata(await self.ask(request, function=function))
 
     def has_metadata(self, answer: Answer) -> Metadata:
-        """Require that an answer is a MetadataResponse."""
+        """Check that an answer is a MetadataResponse, and return it."""
         answer.has(200, OCTETS)
         try:
             return read_metadata(answer.body)
@@ -133,7 +133,7 @@ class Asker(Probe):
             raise Failure(f"{answer.status}, and {error}", "a MetadataResponse", answer.sent) from None
 
     async def survives(self) -> None:
-        """The next request works: it asks for metadata."""
+        """Check that the server still works, by a request for metadata."""
         async with self.aside():
             await self.metadata()
 
@@ -144,11 +144,11 @@ class Asker(Probe):
         return int(found[0].values[0])
 
     def address_of(self, function: str) -> Address | None:
-        """Where the target serves a model over HTTP; None: nowhere."""
+        """The HTTP address of a model; None: there is none."""
         return self.target.http_at.of(function)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Ask for the metadata of a model; one that answers badly is there."""
+        """Ask for the metadata of a model; a wrong answer also shows that the model exists."""
         with suppress(Failure):
             async with self.aside():
                 if (await self.ask(METADATA, function=function)).status == _MISSING:

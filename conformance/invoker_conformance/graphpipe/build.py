@@ -1,8 +1,8 @@
-"""Builds FlatBuffers of any kind, right and wrong ones: the suite trusts no writer but this one.
+"""Builds valid and invalid FlatBuffers, independently of the invoker.
 
-A buffer is described by `Table`, `Vector` and `References`; `assemble` lays it out from front to back, each node once,
-after all nodes that refer to it. A node that is named twice is shared. A `Built` has the positions of all parts, so
-that a scenario can break just one of them.
+A buffer is described by `Table`, `Vector` and `References`. `assemble` lays it out from front to back, each node once,
+after all nodes that refer to it; a node with several references is shared. A `Built` has the positions of all parts, so
+that a scenario can break a single one.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Number:
 
 @dataclass(eq=False, slots=True)
 class Table:
-    """A table: its fields by slot."""
+    """A table, with its fields by slot."""
 
     fields: Mapping[int, Field]
 
 
 @dataclass(eq=False, slots=True)
 class Vector:
-    """Elements in one piece.
+    """A vector of elements that are stored in place.
 
     Attributes:
         raw: The bytes of all elements.
-        item_bytes: The most bytes of one item.
-        count: The number of elements that the vector claims; None: as many as there are.
-        tail: Bytes that follow, as the zero of a string.
+        item_bytes: The size of one element, in bytes.
+        count: The number of elements that the vector claims to have; None: the actual number.
+        tail: Bytes after the elements, such as the zero of a string.
     """
 
     raw: bytes
@@ -53,7 +53,7 @@ class Vector:
 
 @dataclass(eq=False, slots=True)
 class References:
-    """A vector of references; it may contain a target several times."""
+    """A vector of references, which may have the same target several times."""
 
     targets: Sequence[Node]
 
@@ -63,19 +63,19 @@ Field: TypeAlias = Number | Node
 
 
 def text(value: str | bytes) -> Vector:
-    """A string, with the zero after it."""
+    """A string, with a zero after it."""
     return Vector(value.encode() if isinstance(value, str) else value, tail=b"\0")
 
 
 @dataclass(slots=True)
 class Built:
-    """A buffer, and where its parts lie.
+    """A buffer, with the positions of its parts.
 
     Attributes:
-        data: The bytes to be changed at will.
-        places: The places of each table, and of the count of each vector.
-        vtables: The vtables of each table.
-        pending: Positions of references to nodes that are not placed yet, neighbours together.
+        data: The bytes, which scenarios may change.
+        places: The position of each table, and of the count of each vector.
+        vtables: The position of the vtable of each table.
+        pending: The positions of references to nodes that have no position yet.
     """
 
     data: bytearray = field(default_factory=lambda: bytearray(4))
@@ -93,12 +93,12 @@ class Built:
         return self.places[table] + int(offset)
 
     def patch(self, position: int, form: str, value: int) -> Built:
-        """Overwrite a number at a position; returns itself, for further calls."""
+        """Overwrite a number at a position; returns this object, for further calls."""
         struct.pack_into(f"<{form}", self.data, position, value)
         return self
 
     def point(self, position: int, target: int) -> Built:
-        """Let the reference at a position lead elsewhere; backwards it wraps, as it does in C."""
+        """Set the target of the reference at a position; a target before it makes the offset wrap, as in C."""
         return self.patch(position, "I", (target - position) % 2**32)
 
     def __bytes__(self) -> bytes:
@@ -109,8 +109,8 @@ def assemble(root: Table, *, is_odd: bool = False, has_late_vtables: bool = Fals
     """Lay a buffer out.
 
     Args:
-        root: Its root table.
-        is_odd: Everything lies at odd positions, instead of aligned ones.
+        root: The root table.
+        is_odd: Whether all parts are at odd positions, instead of aligned ones.
         has_late_vtables: Whether each vtable is written after its table, instead of before it.
     """
     built = Built()
@@ -197,7 +197,7 @@ def _pad(built: Built, align: int, ahead: int, *, is_odd: bool) -> None:
 
 
 def _arrive(built: Built, node: Node) -> None:
-    """Note that a node begins at the end of the buffer, and fill in the references to it."""
+    """Place a node at the current end of the buffer, and fill in the references to it."""
     built.places[node] = here = len(built.data)
     for positions in built.pending.pop(node, ()):
         distances = struct.pack(f"<{len(positions)}I", *(here - position for position in positions))

@@ -1,4 +1,4 @@
-"""A bare socket: each message follows its length, in both directions (G-016).
+"""`Socket`: a connection to a raw socket, where each message follows its length, in both directions (G-016).
 
 It sends exactly the bytes of a scenario.
 """
@@ -30,8 +30,8 @@ class Socket:
     """One connection.
 
     Attributes:
-        sent: The bytes that were sent on it, for a report.
-        accepted_bytes: How many of the pushed bytes have been sent to the target.
+        sent: The text of the sent messages, for reports.
+        accepted_bytes: How many bytes of `push` the target has accepted.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, probe: Probe) -> None:
@@ -42,13 +42,13 @@ class Socket:
         self.accepted_bytes = 0
 
     async def push(self, data: bytes) -> None:
-        """Send bytes, however long that takes; ``accepted_bytes`` grows as they go."""
+        """Send bytes without a time limit; ``accepted_bytes`` grows meanwhile."""
         self._writer.write(data)
         await self._writer.drain()
         self.accepted_bytes += len(data)
 
     async def send(self, data: bytes, said: str) -> None:
-        """Send bytes; bytes that the target no longer takes are lost.
+        """Send bytes; if the target has closed the connection, they are dropped.
 
         Raises:
             Failure: The target does not read them in time.
@@ -64,21 +64,21 @@ class Socket:
                 f"the target reads nothing for {self._probe.timeout_s:g} s", "that it reads", self.sent
             ) from None
         except ConnectionError:
-            return  # earlier answers may still be read
+            return  # not an error, since earlier answers can still be read
 
     async def ask(self, *requests: Request) -> None:
-        """Send requests at once."""
+        """Send these requests in one piece."""
         await self.send(b"".join(map(framed, requests)), ", ".join(map(str, requests)))
 
     def half_close(self) -> None:
-        """Say that nothing more comes."""
+        """Half-close the connection."""
         self._writer.write_eof()
 
     async def message(self) -> bytes | None:
-        """The next message, without its length; None when the target has closed the connection before it.
+        """Return the next message without its length; None if the target has closed the connection.
 
         Raises:
-            Failure: Nothing comes in time, or a message is cut short.
+            Failure: Nothing came in time, or a message is incomplete.
         """
         is_inside = False
         try:
@@ -99,7 +99,7 @@ class Socket:
             return None
 
     async def inferred(self) -> Inferred:
-        """The next InferResponse."""
+        """Return the next message, which must be an InferResponse."""
         data = await self.message()
         if data is None:
             raise Failure("the end of the connection", "an InferResponse", self.sent)
@@ -109,29 +109,29 @@ class Socket:
             raise Failure(f"{len(data)} bytes, and {error}", "an InferResponse", self.sent) from None
 
     async def gives(self, *expected: Tensor) -> None:
-        """The next message has exactly these tensors."""
+        """Check that the next message has exactly these tensors."""
         found = await self.inferred()
         if found.errors or found.tensors != expected:
             raise Failure(str(found), "; ".join(map(str, expected)), self.sent)
 
     async def refuses(self, code: int) -> None:
-        """The next message is an error."""
+        """Check that the next message is an error with this code."""
         found = await self.inferred()
         if found.tensors or not found.errors or found.errors[0][0] != code:
             raise Failure(str(found), told([code]), self.sent)
 
     async def ends(self) -> None:
-        """The target closes the connection without another word."""
+        """Check that the target closes the connection without another message."""
         if (data := await self.message()) is not None:
             raise Failure(f"a message of {len(data)} bytes", "the end of the connection", self.sent)
 
 
 @asynccontextmanager
 async def socket_to(probe: Probe, place: str, *, is_unix: bool) -> AsyncIterator[Socket]:
-    """Connect to ``HOST:PORT``, or to the path of a Unix socket; closed by a reset at the end.
+    """Connect to ``HOST:PORT`` or to the path of a Unix socket; the connection is reset at the end.
 
     Raises:
-        Unreachable: The place has no listener.
+        Unreachable: The address has no listener.
     """
     try:
         if is_unix:

@@ -1,8 +1,8 @@
-"""Reads a server's answers without trust: every position, size and alignment is checked before it is used.
+"""Reads responses of a server; every position, size and alignment is checked before it is used.
 
-It is stricter than a client has to be, since it judges a writer: numbers are aligned, names end with a zero, shapes and
-the vectors of metadata are present even if they are empty (G-087, G-099), and the data of a tensor has the length of
-its shape.
+It is stricter than a client has to be: numbers must be aligned, names must end with a zero, shapes and the vectors of
+metadata must be present even if they are empty (G-087, G-099), and the data of a tensor must have the length of its
+shape.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _RANK = 32
 
 
 class Unreadable(ValueError):
-    """A buffer breaks the rules of FlatBuffers, the schema or a requirement."""
+    """A buffer breaks a rule of FlatBuffers, the schema, or a requirement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """An InferResponse: tensors, and errors as code and message."""
+    """An InferResponse: tensors, and errors with code and message."""
 
     tensors: tuple[Tensor, ...]
     errors: tuple[tuple[int, str], ...]
@@ -33,7 +33,7 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or an output of a model, as metadata describe it."""
+    """An input or an output of a model in metadata."""
 
     name: str
     description: str
@@ -57,7 +57,7 @@ def read_inferred(data: bytes) -> Inferred:
     """Read an InferResponse.
 
     Raises:
-        Unreadable: The bytes are no InferResponse.
+        Unreadable: The bytes are not a valid InferResponse.
     """
     root = _Buffer(data).root()
     tensors = tuple(_tensor(table, f"tensor {index}") for index, table in enumerate(root.tables(0, "output_tensors")))
@@ -69,7 +69,7 @@ def read_metadata(data: bytes) -> Metadata:
     """Read a MetadataResponse.
 
     Raises:
-        Unreadable: The buffer is no such response, or lacks a vector.
+        Unreadable: The bytes are not a valid MetadataResponse, or a vector is missing.
     """
     root = _Buffer(data).root()
     texts = [root.text(slot, what) or "" for slot, what in enumerate(("name", "version", "server", "description"))]
@@ -107,7 +107,7 @@ def _tensor(table: _Table, where: str) -> Tensor:
 
 
 class _Buffer:
-    """Bytes that are read only after a check of their position."""
+    """A buffer whose positions are checked before each read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -125,14 +125,14 @@ class _Buffer:
         return _Table(self, self.follow(0, "the root"))
 
     def follow(self, at: int, what: str) -> int:
-        """The target of the reference at a position; four bytes there are inside the buffer."""
+        """The target of the reference at a position; checks that four bytes at the target are inside the buffer."""
         distance = self.number("I", at)
         if distance < 4 or at + distance > len(self.data) - 4:
             raise Unreadable(f"the reference at {at} to {what} leads to {at + distance} of {len(self.data)}")
         return at + distance
 
     def vector(self, at: int, item_bytes: int, what: str) -> tuple[int, int]:
-        """First element and count of the vector at a position."""
+        """The position of the first element, and the count, of the vector at a position."""
         count = self.number("I", at)
         if at + 4 + count * item_bytes > len(self.data):
             raise Unreadable(f"{what} at {at} has {count} elements, and the buffer {len(self.data)} bytes")
@@ -141,7 +141,7 @@ class _Buffer:
         return at + 4, count
 
     def octets(self, at: int, what: str) -> bytes:
-        if at not in self._shared:  # a shared part is not copied each time
+        if at not in self._shared:  # a cache, so that a shared part is not copied each time
             start, count = self.vector(at, 1, what)
             self._shared[at] = self.data[start : start + count]
         return self._shared[at]

@@ -1,4 +1,4 @@
-"""Requests, as bytes and as short text for a report: ``I(inputs -> outputs; config)`` is an inference."""
+"""Makes requests, as bytes and as text for reports: ``I(inputs -> outputs; config)`` is an inference."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from invoker_conformance.texts import preview
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The bytes that are sent.
+    """A request, with its text for reports.
 
     Attributes:
-        buffer: Its bytes.
-        text: The text for a report.
+        buffer: The bytes of the request.
+        text: The text for reports.
     """
 
     buffer: bytes
@@ -30,13 +30,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An inference with access to its parts, so that a scenario can break one.
+    """An inference whose parts a scenario can break.
 
     Attributes:
-        root: The Request.
-        infer: The InferRequest.
-        tensors: Its tensors.
-        text: The text for a report.
+        root: The table of the Request.
+        infer: The table of the InferRequest.
+        tensors: The tables of the tensors.
+        text: The text for reports.
     """
 
     root: Table
@@ -45,7 +45,7 @@ class Draft:
     text: str
 
     def built(self) -> Built:
-        """Assemble the bytes of the request; each call gives new ones."""
+        """Assemble the bytes of the request anew."""
         return assemble(self.root)
 
     def part(self, slot: int) -> Vector | References:
@@ -57,15 +57,15 @@ class Draft:
         return _vector(self.tensors[index], slot)
 
     def request(self, built: Built | None = None, how: str = "") -> Request:
-        """A request with the bytes of ``built``, or else of the root.
+        """Make a request with the bytes of ``built``, or of the root if it is None.
 
-        Reports quote it with ``how``.
+        ``how`` is added to its text in reports.
         """
         return Request(bytes(built or self.built()), f"{self.text}{', ' * bool(how)}{how}")
 
 
 def tensor_table(tensor: Tensor, *, has_zeros: bool = True) -> Table:
-    """A tensor as a table; without zeros its strings are vectors of bytes, as Go writes them."""
+    """The table of a tensor; without zeros its strings are vectors of bytes, as the Go client writes them."""
     fields: dict[int, Field] = {0: Number("B", tensor.type)}
     if tensor.shape is not None:
         fields[1] = Vector(struct.pack(f"<{len(tensor.shape)}q", *tensor.shape), 8)
@@ -82,13 +82,13 @@ def drafted(
     outputs: Sequence[str | bytes] = (),
     config: bytes | None = None,
 ) -> Draft:
-    """An inference.
+    """Make an inference whose parts can be broken.
 
     Args:
-        tensors: The tensors in the order of the wire; the same table twice is a shared one.
+        tensors: The tensors in order; a table that is given twice is shared.
         names: The names of the inputs.
-        outputs: The names of the wanted outputs.
-        config: The text of the config, sent unchanged.
+        outputs: The names of the requested outputs.
+        config: The config, which is sent unchanged.
     """
     tables = tuple(each if isinstance(each, Table) else tensor_table(each) for each in tensors)
     fields: dict[int, Field] = {}
@@ -108,7 +108,7 @@ def drafted(
 
 
 def infer(*tensors: Tensor | Table, **given: Any) -> Request:
-    """An inference that is well-formed; arguments are those of `drafted`."""
+    """Make a valid inference; the arguments are those of `drafted`."""
     return drafted(*tensors, **given).request()
 
 
@@ -119,7 +119,7 @@ def _vector(table: Table, slot: int) -> Vector | References:
     return found
 
 
-# docs/reference/graphpipe.md 1.3: what the stock builders write
+# docs/reference/graphpipe.md 1.3: the bytes that common FlatBuffers builders write
 METADATA = Request(
     bytes.fromhex("0c00000008000c000b000400080000000c000000000000020400040004000000"),
     "a MetadataRequest, the reference bytes",

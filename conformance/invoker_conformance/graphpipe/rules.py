@@ -18,7 +18,7 @@ STATUS: dict[int, int] = {
     15: 504,
     **dict.fromkeys((16, 20), 503),
 }
-"""HTTP statuses by code (G-080, G-081)."""
+"""The HTTP status of each error code (G-080, G-081)."""
 
 _NAMES = (
     "success",
@@ -47,7 +47,7 @@ _MESSAGE_BYTES = 4096
 
 
 def told(codes: Sequence[int]) -> str:
-    """Codes as a report has them: ``E1 malformed``."""
+    """Error codes in the form for reports: ``E1 malformed``."""
     return " or ".join(f"E{code} {_NAMES[code]}" for code in codes)
 
 
@@ -55,8 +55,8 @@ def check_inferred(answer: Answer, *, is_plain_status: bool) -> Inferred:
     """Read the answer to a POST, and check the rules for every answer.
 
     Args:
-        answer: The answer that came.
-        is_plain_status: Errors have the status 200, too.
+        answer: The answer.
+        is_plain_status: Whether errors have the status 200.
 
     Raises:
         Failure: The answer breaks a rule.

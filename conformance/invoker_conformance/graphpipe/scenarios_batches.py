@@ -1,6 +1,7 @@
-"""Requests that come together and become one call: docs/reference/graphpipe.md 2.5. ``joined`` takes up to three rows.
+"""Requests that are joined into one call: docs/reference/graphpipe.md 2.5.
 
-The function gives the number of rows of its call beside the first number of each row, which shows joining.
+The function ``joined`` takes up to three rows. For each row it returns the first number, and the number of rows of its
+call, which shows whether requests were joined.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from invoker_conformance.scenario import Failure, NotProvided, scenario
 
 
 async def at_once(asker: Asker, requests: Sequence[Request]) -> list[Answer]:
-    """The answers to requests that are sent at the same time, each on a connection of its own."""
+    """Send requests at the same time, each on its own connection, and return the answers."""
     return list(await asyncio.gather(*(asker.ask(request) for request in requests)))
 
 
 def row(number: float, *, config: bytes | None = None, outputs: Sequence[str] = ()) -> Request:
-    """A request of one row."""
+    """Make a request of one row."""
     return infer(floats(number, 0, shape=(1, 2)), config=config, outputs=outputs)
 
 
 def counted(asker: Asker, answer: Answer, number: float) -> int:
-    """How many rows were in the call that gave the answer to a row."""
+    """Check the answer to a row, and return the number of rows of its call."""
     found = asker.checked(answer)
     if len(found.tensors) != 1 or found.tensors[0].shape != (1, 2) or found.tensors[0].values[0] != number:
         raise Failure(str(found), f"Float32[1, 2] that begins with {number:g}", answer.sent)

@@ -1,4 +1,4 @@
-"""Buffers that lie: each has one fault, and none may be read beyond its end. Catalogue 2.2."""
+"""Invalid buffers: each has one fault, and must not be read beyond its end. Catalogue 2.2."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FAR = 0x7FFFFFF0
 
 
 def draft() -> Draft:
-    """An inference for ``mirror`` that uses every slot."""
+    """Make an inference for ``mirror`` that uses every slot."""
     return drafted(floats(1, 2, 3), names=("x",), config=b"config")
 
 
@@ -197,7 +197,7 @@ async def union_points_at_its_request(asker: Asker) -> None:
 @scenario("GT-18", "G-032", "G-021", function="mirror")
 async def random_changes(asker: Asker) -> None:
     """Each of hundreds of requests with some bytes changed is answered with tensors, metadata or an error."""
-    chosen = random.Random(_SEED)  # to be the same each time
+    chosen = random.Random(_SEED)  # the same numbers in each run
     several = [bytes(drafted(floats(1, 2), strings(b"a", b"b"), names=("x", "y")).built()), bytes(draft().built())]
     several += [REFERENCE.buffer, METADATA.buffer]
     async with asker.connect() as connection:

@@ -1,4 +1,4 @@
-"""Features that an operator may choose; each scenario needs a target that was started with them, and an option.
+"""Optional features; each scenario needs a target that was started with the feature, and an option of this suite.
 
 Catalogue 2.1, 2.6.
 """
@@ -83,7 +83,7 @@ async def too_many_at_once(asker: Asker) -> None:
 
 
 async def _are_refused(asker: Asker, answers: list[asyncio.Task[Answer]]) -> None:
-    """The first answers are E16; where a machine is slow, some that ran into their limit of time are among them."""
+    """Check that the first answers are E16; on a slow machine some of them may be timeouts."""
     codes = []
     for answered in asyncio.as_completed(answers):
         answer = await answered

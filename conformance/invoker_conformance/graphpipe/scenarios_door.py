@@ -1,4 +1,4 @@
-"""The HTTP around a request: bodies, methods, paths, headers, connections. Catalogue 2.1."""
+"""HTTP: bodies, methods, paths, headers, connections. Catalogue 2.1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def reference_inference(asker: Asker) -> None:
 
 @scenario("GT-03", "G-001", function="mirror")
 async def any_content_type(asker: Asker) -> None:
-    """The body is read as a buffer whatever its Content-Type is: none, a form's, JSON or an unknown one."""
+    """The body is read as a buffer with any Content-Type: none, a form's, JSON or an unknown one."""
     for headers in ((), (FORM,), (("Content-Type", "application/json"),), (("Content-Type", "%%%"),)):
         asker.has_tensors(await asker.ask(REFERENCE, headers), REFERENCE_TENSOR)
 
@@ -157,7 +157,7 @@ async def readiness(asker: Asker) -> None:
 
 @scenario("G-011", function="mirror")
 async def no_shutdown(asker: Asker) -> None:
-    """Nobody can end the process over HTTP."""
+    """The process cannot be ended over HTTP."""
     for method in ("GET", "POST"):
         (await asker.exchange(method, "/control/shutdown")).has(404)
     await asker.survives()

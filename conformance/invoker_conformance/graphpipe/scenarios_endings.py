@@ -1,4 +1,4 @@
-"""How inferences end: outputs other than the promised ones, exceptions, clients that leave, configs."""
+"""How inferences end: outputs that differ from their declaration, exceptions, clients that leave, configs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _STREAMED = 3
 
 
 def word(value: str) -> Request:
-    """A text as the only input."""
+    """Make a request with a text as its only input."""
     return infer(strings(value.encode(), shape=()))
 
 
 def count(value: int) -> Request:
-    """A whole number as the only input."""
+    """Make a request with an integer as its only input."""
     return infer(numbers(INT64, (), (value,)))
 
 
 def pause(seconds: float) -> Request:
-    """A number of seconds as the only input."""
+    """Make a request with a number of seconds as its only input."""
     return infer(numbers(FLOAT64, (), (seconds,)))
 
 
@@ -76,7 +76,7 @@ async def number_of_values(asker: Asker) -> None:
 
 @scenario("GT-41", "G-075", "G-071", function=("fixed", "marks"))
 async def endless_output_is_closed(asker: Asker) -> None:
-    """A function that gives values without end where one is allowed is closed."""
+    """A function that yields values without end is closed if only one value is allowed."""
     watch = await asker.watch("fixed.calls", "fixed.closed", "fixed.completed")
     await asker.refuses(count(-1), 18)
     await watch.reaches("fixed.closed", 1)
@@ -86,7 +86,7 @@ async def endless_output_is_closed(asker: Asker) -> None:
 
 @scenario("GT-42", "G-073", function="doubled")
 async def rows(asker: Asker) -> None:
-    """A function of rows gets each row of a batch, and its results are stacked, for none, one and a thousand rows."""
+    """A function that is fed by rows gets each row of a batch, and its results are stacked: 0, 1 and 1,000 rows."""
     for number in (0, 1, 1000):
         batch = floats(*range(2 * number), shape=(number, 2))
         await asker.gives(infer(batch), floats(*(2 * each for each in range(2 * number)), shape=(number, 2)))

@@ -72,9 +72,9 @@ async def rank(asker: Asker) -> None:
 
 @scenario("G-025", "G-057", function="mirror")
 async def many_times_the_same_output(asker: Asker) -> None:
-    """A large output that is asked for a thousand times is refused, or shared.
+    """A large output that is requested a thousand times is refused, or its data is shared.
 
-    An output that is asked for twice comes twice.
+    An output that is requested twice comes twice.
     """
     tensor = Tensor(UINT8, (asker.facts.limit_bytes // 4,), bytes(asker.facts.limit_bytes // 4))
     await asker.gives(infer(tensor, outputs=("output0",) * 2), tensor, tensor)
@@ -118,5 +118,5 @@ async def large_tensor(asker: Asker) -> None:
 
 @scenario("G-055", "G-025", function="mirror")
 async def many_tensors_for_one_input(asker: Asker) -> None:
-    """The allowed number of tensors, but more than there are inputs, is the error of an unknown input."""
+    """More tensors than the model has inputs, but not more than allowed, are an error about an unknown input."""
     await asker.refuses(infer(*[tensor_table(numbers(UINT8, (), (1,)))] * _TENSORS), 4)

@@ -17,7 +17,7 @@ _TOLD = ("triples", "mirror", "constant")
 
 
 async def listed(asker: Asker, function: str) -> tuple[Any, Answer]:
-    """The description of a model that GET gives."""
+    """The description of a model, by GET."""
     answer = (await asker.exchange("GET", function=function)).has(200, JSON)
     return json.loads(answer.body), answer
 
@@ -59,7 +59,7 @@ async def what_is_declared(asker: Asker) -> None:
 
 @scenario("G-068", "G-069", "G-087", function=("mirror", "constant"))
 async def what_is_not_declared(asker: Asker) -> None:
-    """What is not declared has the type Null and no sizes; an output without a name is ``output0``."""
+    """Undeclared inputs and outputs have the type Null and no sizes; an output without a name is ``output0``."""
     found = await asker.metadata()
     for ports, name in ((found.inputs, "x"), (found.outputs, "output0")):
         if [(port.name, port.type, port.shape) for port in ports] != [(name, 0, ())]:

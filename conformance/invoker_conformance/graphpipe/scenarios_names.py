@@ -16,7 +16,7 @@ SUM, DIFFERENCE, PRODUCT = floats(7, 10), floats(3, 4), floats(10, 21)
 
 
 def both(names: Sequence[str] = (), outputs: Sequence[str] = ()) -> Request:
-    """A request with the two inputs of ``arithmetic``, left and then right on the wire."""
+    """Make a request with the two inputs of ``arithmetic``; the left one comes first."""
     return infer(LEFT, RIGHT, names=names, outputs=outputs)
 
 
@@ -182,7 +182,7 @@ async def no_inputs(asker: Asker) -> None:
 
 @scenario("G-074", function=("shout", "sums"))
 async def functions_without_arrays(asker: Asker) -> None:
-    """A text is a String of one element, nested lists a tensor; what cannot be either is refused."""
+    """A text is a String of one element, and nested lists are a tensor; other values are refused."""
     await asker.gives(infer(strings(b"abc", shape=())), strings(b"ABC", shape=()))
     await asker.gives(infer(strings(b"abc")), strings(b"ABC", shape=()))
     await asker.refuses(infer(strings(b"a", b"b")), 8, 9)

@@ -1,4 +1,4 @@
-"""Buffers that look odd and are right: positions, newer schemas, sharing; and types of requests. Catalogue 2.2."""
+"""Unusual but valid buffers: positions, newer schemas, sharing; and types of requests. Catalogue 2.2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker_conformance.scenario import Failure, scenario
 
 @scenario("GT-32", "G-024", function="mirror")
 async def odd_positions(asker: Asker) -> None:
-    """A buffer whose parts all lie at odd positions is as good as an aligned one."""
+    """A buffer whose parts are all at odd positions is accepted like an aligned one."""
     of = drafted(floats(1, 2, 3), names=("x",), config=b"config")
     await asker.gives(of.request(assemble(of.root, is_odd=True), "all at odd positions"), floats(1, 2, 3))
     for shift in range(1, 8):

@@ -1,4 +1,4 @@
-"""Bare sockets, TCP and Unix ones: each message follows its length. The sockets serve ``mirror``. Catalogue 2.1."""
+"""Raw TCP and Unix sockets, on which each message follows its length. They serve ``mirror``. Catalogue 2.1."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from invoker_conformance.scenario import Failure, NotProvided, scenario
 
 _MIB = 1 << 20
 _SENT_BYTES, _ACCEPTED_BYTES = 64 * _MIB, 48 * _MIB
-"""The latter is more than what a system keeps in its sockets and a target may read ahead."""
+"""How many bytes of requests are pushed; and from how many accepted bytes on the target must be reading without end,
+since this is more than sockets can buffer and a target may read ahead."""
 
 
 def each(asker: Asker) -> list[tuple[str, bool]]:
-    """Every bare socket that the suite was given: its place, and whether it is a Unix one.
+    """Every raw socket on the command line: its address, and whether it is a Unix socket.
 
     Raises:
-        NotProvided: There is none.
+        NotProvided: No raw socket was given.
     """
     places = [(place, is_unix) for place, is_unix in ((asker.facts.tcp, False), (asker.facts.unix, True)) if place]
     if not places:
@@ -34,7 +35,7 @@ def each(asker: Asker) -> list[tuple[str, bool]]:
 
 @asynccontextmanager
 async def connected(asker: Asker, where: tuple[str, bool]) -> AsyncIterator[Socket]:
-    """A connection of its own."""
+    """Open a new connection."""
     async with socket_to(asker, where[0], is_unix=where[1]) as connection:
         yield connection
 
@@ -167,7 +168,7 @@ async def _send_all(socket: Socket, tensors: list[Tensor]) -> None:
 
 
 async def _settled(socket: Socket) -> int:
-    """How many bytes were accepted, once it does not become more for a while."""
+    """Wait until the number of accepted bytes does not grow for a while, and return it."""
     before = -1
     while before != socket.accepted_bytes <= _ACCEPTED_BYTES:
         before = socket.accepted_bytes

@@ -31,7 +31,7 @@ SIX = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 
 
 def any_of(type_: int, shape: tuple[int, ...]) -> Tensor:
-    """A tensor of a type and a shape with bits of all kinds, the lowest and the highest of a type among them."""
+    """Make a tensor of a type and a shape with various bit patterns, including the extreme values of the type."""
     size = struct.calcsize(FORMS[type_])
     ends = b"\0" * size, b"\xff" * size, b"\0" * (size - 1) + b"\x80", b"\xff" * (size - 1) + b"\x7f"
     middle = bytes(range(1, size + 1)), bytes(range(255, 255 - size, -1))

@@ -1,4 +1,4 @@
-"""Tensors as a scenario writes them, and the ids of their types; numbers are packed with `struct`, without numpy."""
+"""`Tensor`: a tensor of a scenario, and the ids of element types; numbers are packed by `struct`, without numpy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = (
     "String",
 )
 FORMS = ("", "B", "b", "H", "h", "I", "i", "Q", "q", "e", "f", "d", "")
-"""Letters of `struct` by id of type."""
+"""The format letters of `struct`, by id of the type."""
 _SHOWN = 8
 
 UINT8, INT32, INT64, FLOAT16, FLOAT32, FLOAT64, STRING = 1, 6, 8, 9, 10, 11, 12
@@ -34,12 +34,12 @@ NUMERIC = range(1, 12)
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor, right or wrong.
+    """A valid or invalid tensor.
 
     Attributes:
-        type: Id of its type.
-        shape: Its sizes; None stands for an absent vector, which a request may have for a scalar.
-        data: Numbers, little-endian, row-major.
+        type: The id of the element type.
+        shape: The sizes; None: the vector is absent, as is allowed for a scalar.
+        data: The numbers, little-endian, in row-major order.
         strings: The elements of the type String.
     """
 
@@ -50,12 +50,12 @@ class Tensor:
 
     @property
     def count(self) -> int:
-        """How many elements the shape has."""
+        """The number of elements of the shape."""
         return math.prod(self.shape or ())
 
     @property
     def values(self) -> list[float]:
-        """Its numbers."""
+        """The numbers of the tensor."""
         return list(struct.unpack(f"<{self.count}{FORMS[self.type]}", self.data))
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Tensor:
         return " ".join([f"{spelled(self.type)}{'' if self.shape is None else list(self.shape)}", *held])
 
     def _shown(self) -> str:
-        """Its numbers if they are few, otherwise its bytes."""
+        """The numbers as text if there are few, otherwise the bytes."""
         is_right = 0 < self.type < STRING and len(self.data) == self.count * struct.calcsize(FORMS[self.type])
         if not is_right or self.count > _SHOWN:
             return preview(self.data)

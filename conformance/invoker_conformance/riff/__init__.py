@@ -1,4 +1,4 @@
-"""The riff chapters of the conformance suite: calls over gRPC and requests over HTTP, judged from outside.
+"""The riff chapters of the conformance suite: calls over gRPC, and requests over HTTP.
 
 ``docs/reference/conformance.md`` describes the functions that they call, ``docs/reference/riff.md`` the requirements.
 """

@@ -1,4 +1,4 @@
-"""`Call` drives one raw riff call: sends signals or any bytes, and judges each frame and status that comes back."""
+"""`Call`: one riff call at the target; sends signals or any bytes, and checks each frame and status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from invoker_conformance.texts import listed, preview
 
 
 class Call(RawCall[pb.OutputFrame]):
-    """One call of one function, which its metadata name."""
+    """One call of a function, which is named in the metadata."""
 
     path = frames.PATH
     words = ("call", "frame", "frame", "half-close")
@@ -33,7 +33,7 @@ class Call(RawCall[pb.OutputFrame]):
         inputs: Sequence[str] = ("in",),
         outputs: Sequence[str] = ("out",),
     ) -> bool:
-        """Send a StartFrame; False when the call has ended already."""
+        """Send a StartFrame; returns False if the call has already ended."""
         return await self.signal(frames.start(types, inputs, outputs))
 
     async def data(
@@ -44,15 +44,15 @@ class Call(RawCall[pb.OutputFrame]):
         index: int = 0,
         headers: Mapping[str, str] | None = None,
     ) -> bool:
-        """Send an InputFrame; False when the call has ended already."""
+        """Send an InputFrame; returns False if the call has already ended."""
         return await self.signal(frames.data(payload, media_type, index=index, headers=headers))
 
     async def json(self, *values: Any, index: int = 0) -> bool:
-        """Send each value in a JSON InputFrame; False when the call has ended already."""
+        """Send each value in a JSON InputFrame; returns False if the call has already ended."""
         return all([await self.data(frames.to_json(value), index=index) for value in values])
 
     async def signal(self, signal: pb.InputSignal) -> bool:
-        """Send any signal; False when the call has ended already."""
+        """Send any signal; returns False if the call has already ended."""
         if self._outputs is None and signal.HasField("start"):
             self._outputs = len(signal.start.expectedContentTypes)
         note = frames.shown(signal) if self._is_noted else ""
@@ -67,7 +67,7 @@ class Call(RawCall[pb.OutputFrame]):
     async def one(
         self, payload: bytes, media_type: str = frames.JSON, *, accept: str = frames.JSON, **fields: Any
     ) -> None:
-        """Send a StartFrame that accepts this, one InputFrame, and the half-close."""
+        """Send a StartFrame with this Accept list, one InputFrame, and the half-close."""
         await self.start([accept])
         await self.data(payload, media_type, **fields)
         await self.half_close()
@@ -75,7 +75,7 @@ class Call(RawCall[pb.OutputFrame]):
     # --- receiving
 
     async def frame(self, timeout_s: float | None = None) -> pb.OutputFrame:
-        """The next frame.
+        """Return the next frame.
 
         Raises:
             Failure: The call ended, or no frame came in time.
@@ -83,11 +83,11 @@ class Call(RawCall[pb.OutputFrame]):
         return await self._further(timeout_s)
 
     async def value(self) -> Any:
-        """The value in the next frame, which must be JSON."""
+        """Return the value of the next frame, which must be JSON."""
         return self.json_of(await self.frame())
 
     async def begins(self, *values: Any) -> None:
-        """Check that the next frames hold these JSON values."""
+        """Check that the next frames have these JSON values."""
         for value in values:
             if (met := await self.value()) != value:
                 raise self.failure(_short([met]), _short([value]))
@@ -108,7 +108,7 @@ class Call(RawCall[pb.OutputFrame]):
         return got
 
     async def gives(self, *values: Any) -> list[pb.OutputFrame]:
-        """Check that the remaining frames hold these JSON values, and that the call ends with OK."""
+        """Check that the remaining frames have these JSON values, and that the call ends with OK."""
         got, ending = await self.rest()
         if ending.code is grpc.StatusCode.OK:
             met = [self.json_of(frame) for frame in got]
@@ -119,7 +119,7 @@ class Call(RawCall[pb.OutputFrame]):
     async def fails(
         self, fault: Fault, *mentions: str, after: int | None = None, timeout_s: float | None = None
     ) -> list[pb.OutputFrame]:
-        """Check that the call ends with this fault, which mentions these texts, after ``after`` frames (None: any)."""
+        """Check that the call ends with this fault, after ``after`` frames (None: any number)."""
         got, ending = await self.rest(timeout_s)
         expected = f"{fault}" + "".join(f", mentioning {text!r}" for text in mentions)
         if after is not None:

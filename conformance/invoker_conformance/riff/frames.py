@@ -1,4 +1,4 @@
-"""Signals of the riff wire as bytes, and as short text for a report."""
+"""Makes riff signals, and shows them in reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OCTETS = "application/octet-stream"
 FORM = "application/x-www-form-urlencoded"
 CSV = "text/csv"
 
-# Names for the streams of the named functions that have not just one input and one output.
+# The names of inputs and outputs, for functions that have not exactly one of each.
 _STREAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(("source", "boom", "ticker"), ((), ("out",))),
     **dict.fromkeys(("repeat", "pairs", "drain_second_first", "take"), (("first", "second"), ("out",))),
@@ -26,7 +26,7 @@ _STREAMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def to_json(value: Any) -> bytes:
-    """A value as the payload of a JSON frame; non-ASCII characters as they are."""
+    """The payload of a JSON frame for a value; non-ASCII characters are not escaped."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
@@ -38,7 +38,7 @@ def start(
 
 
 def streams_of(function: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names for the inputs and the outputs of a named function."""
+    """The names of the inputs and the outputs of a function."""
     return _STREAMS.get(function, (("in",), ("out",)))
 
 

@@ -1,7 +1,7 @@
-"""One riff call in HTTP/2 frames of the suite's own, for what no gRPC library lets its user do.
+"""`RawCall`: one riff call in HTTP/2 frames, for tests that gRPC libraries do not allow.
 
-A client of grpc-js cancels by an empty DATA frame with END_STREAM and sends RST_STREAM some milliseconds later; others
-write a whole call in one piece. Both are legal, and both are where invokers lose data.
+grpc-js cancels a call by an empty DATA frame with END_STREAM, and RST_STREAM some milliseconds later. Other clients
+write a whole call in one piece. Both are legal, and servers may lose data in both cases.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WINDOW = (1 << 31) - 1
 
 
 class RawCall:
-    """A call on a connection of its own; made by `raw_call`."""
+    """A call on its own connection; made by `raw_call`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -52,8 +52,8 @@ class RawCall:
         """Prepare signals as gRPC messages; `flush` writes them.
 
         Args:
-            signals: In this order; as many bytes as the peer's window takes, 65,535 at first.
-            end: Send signals; a half-close goes with the last one, or alone.
+            signals: The signals, in order; in total not more bytes than the peer's window, at first 65,535.
+            end: Whether to half-close, with the last signal or alone.
         """
         self.sent = ", ".join(filter(None, [self.sent, *map(frames.shown, signals[:4]), "half-close" if end else ""]))
         messages = b"".join(
@@ -65,17 +65,17 @@ class RawCall:
             self._http.send_data(self._stream, piece, end_stream=end and not last)
 
     def flush(self) -> None:
-        """Write the prepared frames, in one piece."""
+        """Write the prepared frames in one piece."""
         self._writer.write(self._http.data_to_send())
 
     def reset(self) -> None:
-        """Write RST_STREAM with CANCEL."""
+        """Send RST_STREAM with CANCEL."""
         self.sent += ", RST_STREAM"
         self._http.reset_stream(self._stream, h2.errors.ErrorCodes.CANCEL)
         self.flush()
 
     async def ends(self) -> list[bytes]:
-        """Read to the end of the call: the payloads of its frames; ``trailers`` has the status."""
+        """Read to the end of the call, and return the payloads of its frames; ``trailers`` then has the status."""
         while (data := await self._reader.read(_READ)) and not self._take(data):
             self.flush()
         payloads = []
@@ -86,7 +86,7 @@ class RawCall:
         return payloads
 
     def _take(self, data: bytes) -> bool:
-        """Take bytes of the connection; True when the call has ended."""
+        """Handle bytes of the connection; returns whether the call has ended."""
         for event in self._http.receive_data(data):
             match event:
                 case h2.events.DataReceived():
@@ -100,7 +100,7 @@ class RawCall:
 
 @asynccontextmanager
 async def raw_call(address: Address, metadata: Sequence[tuple[str, str]]) -> AsyncIterator[RawCall]:
-    """Open a connection and a call on it; both are dropped at the end."""
+    """Open a connection with one call; both are closed at the end."""
     reader, writer = await asyncio.open_connection(address.host, address.port)
     try:
         call = RawCall(reader, writer)

@@ -1,4 +1,4 @@
-"""`Probe`: the tools of a scenario: calls, marks of the function's process, HTTP exchanges."""
+"""`Probe`: what a scenario uses: calls, HTTP exchanges, and the counts (marks) that functions keep."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _UNACCEPTABLE = "application/x-invoker-conformance-probe"
 
 
 class Talk(Protocol):
-    """A conversation with the target."""
+    """A conversation with the target, which reports can quote."""
 
     @property
     def sent(self) -> str:
-        """The messages to the target, as a report quotes them."""
+        """The text of the messages to the target, for reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A request to the target, as a report quotes it."""
+    """The text of a request to the target, for reports."""
 
     sent: str
 
@@ -47,12 +47,12 @@ class Probe:
     """The tools of one scenario.
 
     Args:
-        target: The server that is judged.
-        function: Called when a scenario names no other.
+        target: The server under test.
+        function: The function that is called unless a scenario names another.
 
     Attributes:
-        noun: What the protocol calls a function.
-        last_call: The conversation that a failure quotes.
+        noun: The protocol's word for a function.
+        last_call: The conversation that a failure will quote.
     """
 
     noun: ClassVar[str] = "function"
@@ -65,7 +65,7 @@ class Probe:
 
     @property
     def sent(self) -> str:
-        """The messages of the last conversation."""
+        """The text of the messages of the last conversation."""
         return self.last_call.sent if self.last_call else ""
 
     def failure(self, met: str, expected: str) -> Failure:
@@ -83,7 +83,7 @@ class Probe:
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[None]:
-        """Ask for something that is not judged: later failures quote the conversation before it."""
+        """A context for calls that are not a part of the test; later failures quote the conversation before it."""
         judged = self.last_call
         yield
         self.last_call = judged
@@ -106,7 +106,7 @@ class Probe:
     async def call_fails(
         self, fault: Fault, *mentions: str, sent: Sequence[Any] = (), after: int | None = 0, **started: Any
     ) -> None:
-        """Check that a call with these JSON values fails, without a half-close; as `Call.fails`."""
+        """Check that a call with these JSON values fails, without a half-close; see `Call.fails`."""
         async with self.call() as call:
             await call.start(**started)
             await call.json(*sent)
@@ -114,7 +114,7 @@ class Probe:
 
     @asynccontextmanager
     async def raw(self) -> AsyncIterator[RawCall]:
-        """A call of the function under test in HTTP/2 frames of our own."""
+        """Open a call of the function under test in raw HTTP/2 frames."""
         address = self.target.grpc_at.of(self.function)
         if address is None:
             raise NotProvided(f"a --target address for function {self.function}")
@@ -126,14 +126,14 @@ class Probe:
         return await self.target.provides(function, self.address_of(function), noun=self.noun, ask=self._answers)
 
     def address_of(self, function: str) -> Address | None:
-        """Where the target serves a function; None: nowhere."""
+        """The address of a function; None: it is not served."""
         return self.target.grpc_at.of(function)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Send a StartFrame that no function accepts; the code of the answer."""
+        """Send a StartFrame that no function accepts, and return the code of the answer."""
         method: Any = self.target.channel(function).stream_stream(frames.PATH)
         call = method(metadata=self.target.metadata(function) or None, timeout=self.timeout_s)
-        # With names, since some invokers fail on a StartFrame that has none, whatever the function.
+        # It has names, since some servers fail on a StartFrame without names for every function.
         inputs, outputs = frames.streams_of(function)
         await send(call, frames.start([_UNACCEPTABLE] * len(outputs), inputs, outputs).SerializeToString())
         await end_sending(call)
@@ -150,7 +150,7 @@ class Probe:
                 await call.has_code(grpc.StatusCode.OK)
 
     async def needs_sources(self) -> None:
-        """Skip the scenario if functions without inputs are not served, which is a fault of its own (R-037)."""
+        """Skip the scenario if functions without inputs are not served, which another scenario reports (R-037)."""
         async with self.call("source") as call:
             await call.start(inputs=())
             got, _ = await call.rest()
@@ -158,12 +158,12 @@ class Probe:
             raise NotProvided("calls of functions without inputs (R-037)")
 
     def clock(self) -> float:
-        """Seconds of a clock that never goes back."""
+        """The time of a monotonic clock, in seconds."""
         return asyncio.get_running_loop().time()
 
     @asynccontextmanager
     async def severed(self, function: str) -> AsyncIterator[tuple[grpc.aio.Channel, Callable[[], None]]]:
-        """A channel of its own through a relay, and a function that cuts the relay's connections silently."""
+        """Open a channel through a relay; returns it with a function that silently stops the relay's connections."""
         address = self.target.grpc_at.of(function)
         if address is None:
             raise NotProvided(f"a --target address for function {function}")
@@ -175,7 +175,7 @@ class Probe:
                 await channel.close()
 
     async def mark(self, key: str) -> int:
-        """A count that the functions keep in their process, read through the function, action or tool ``marks``."""
+        """Read a count that the functions keep in their process, by the function, action or tool ``marks``."""
         async with self.aside():
             value = await self._mark(key)
         if not isinstance(value, int):
@@ -188,7 +188,7 @@ class Probe:
             return await call.value()
 
     async def watch(self, *keys: str) -> Watch:
-        """Read these counts, to ask later how far they have grown."""
+        """Read these counts, so that their growth can be checked later."""
         return Watch(self, {key: await self.mark(key) for key in keys})
 
     @property
@@ -205,7 +205,7 @@ class Probe:
 
 
 class Watch:
-    """How far counts grew since the watch began."""
+    """The growth of counts since the start of the watch."""
 
     def __init__(self, probe: Probe, before: dict[str, int]) -> None:
         self._probe = probe
@@ -221,12 +221,12 @@ class Watch:
             raise self._probe.failure(f"mark {key!r} grew by {grown}", f"that it grew by {by}")
 
     async def is_cut_off(self, name: str, by: int | None = None, within_s: float = 2.0) -> None:
-        """Wait until all calls of a function have failed, or this number of them; none may have completed."""
+        """Wait until all calls of a function, or this number of them, have failed; no call may have completed."""
         await self.reaches(f"{name}.failed", f"{name}.calls" if by is None else by, within_s)
         await self.stays(f"{name}.completed")
 
     async def reaches(self, key: str, by: int | str, within_s: float = 2.0) -> None:
-        """Wait until a count has grown by this number, or as far as the count of this name."""
+        """Wait until a count has grown by this number, or as much as the count of this name."""
         clock = asyncio.get_running_loop().time
         until = clock() + within_s
         while True:

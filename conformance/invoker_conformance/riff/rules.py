@@ -1,4 +1,4 @@
-"""Rules for every frame and every status, and the faults that a riff invoker may answer with."""
+"""The rules for every frame and every status, and the faults that a riff server may report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker_conformance.texts import preview
 UMT = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Unsupported Media Type")
 NAC = Fault(grpc.StatusCode.INVALID_ARGUMENT, "Invoker: Not Acceptable")
 BIS = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal", grpc.StatusCode.INVALID_ARGUMENT)
-"""With either code (R-069): which one is judged by the one scenario of R-068, and not again by all the others."""
+"""With either code (R-069); only the scenario of R-068 tests which one it is."""
 BIS_UNKNOWN = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Bad Input Signal")
 PV = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Protocol Violation")
 UIE = Fault(grpc.StatusCode.UNKNOWN, "Invoker: Unexpected Invocation Error")
@@ -22,7 +22,7 @@ LIM = Fault(grpc.StatusCode.RESOURCE_EXHAUSTED, "Invoker: Limit Exceeded")
 
 
 def check_frame(frame: pb.OutputFrame, outputs: int | None) -> tuple[str, str] | None:
-    """How a frame breaks R-098, R-105, R-136 or R-137, as met and expected; None when nothing."""
+    """If a frame breaks R-098, R-105, R-136 or R-137: what was met, and what was expected; otherwise None."""
     media_type = frame.contentType
     if "*" in media_type or not CONCRETE.fullmatch(media_type):
         return f"the frame {shown_frame(frame)}", "a concrete contentType (R-098, R-137)"
@@ -36,7 +36,7 @@ def check_frame(frame: pb.OutputFrame, outputs: int | None) -> tuple[str, str] |
 
 
 def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
-    """How a status breaks R-117 or R-118, as met and expected; None when nothing."""
+    """If a status breaks R-117 or R-118: what was met, and what was expected; otherwise None."""
     if code is not grpc.StatusCode.UNKNOWN:
         return None
     if leak := LEAKS.search(detail):
@@ -49,5 +49,5 @@ def check_detail(code: grpc.StatusCode, detail: str) -> tuple[str, str] | None:
 
 
 def shown_frame(frame: pb.OutputFrame) -> str:
-    """A frame as short text."""
+    """The text of a frame, for reports."""
     return f"({frame.resultIndex}, {frame.contentType!r}, {preview(frame.payload)})"

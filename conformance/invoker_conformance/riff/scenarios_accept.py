@@ -23,7 +23,7 @@ async def _encodes(
     sent_as: str = JSON,
     parameters: bool = False,
 ) -> None:
-    """A value comes back in this type with this payload."""
+    """Check that a value comes back with this type and this payload."""
     content = value if isinstance(value, bytes) else frames.to_json(value)
     async with probe.call() as call:
         await call.one(content, sent_as, accept=accept)

@@ -17,14 +17,14 @@ CLOUDEVENTS = "application/cloudevents+json"
 
 
 async def _decodes(probe: Probe, media_type: str, payload: bytes, value: Any) -> None:
-    """A payload is decoded to a value, which comes back as JSON."""
+    """Check that a payload is decoded to this value, which comes back as JSON."""
     async with probe.call() as call:
         await call.one(payload, media_type)
         await call.gives(value)
 
 
 async def _refuses(probe: Probe, media_type: str, payload: bytes, *mentions: str) -> None:
-    """A payload is a Bad Input Signal."""
+    """Check that a payload is refused as a Bad Input Signal."""
     async with probe.call() as call:
         await call.start()
         await call.data(payload, media_type)

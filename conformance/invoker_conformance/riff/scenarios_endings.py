@@ -1,4 +1,4 @@
-"""Endings: what a caller gets when a function raises or returns early, or a limit is exceeded. Catalogue 2.8."""
+"""The end of calls: functions that raise or return early, and limits. Catalogue 2.8."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def cancel_is_not_completion(probe: Probe) -> None:
         async with probe.call() as call:
             await call.start()
             await call.json(1, 2, 3)
-            if number % 10 == 9:  # a call that is cancelled before its function starts shows nothing
+            if number % 10 == 9:  # a call that is cancelled before its function starts is not counted
                 await watch.reaches("total.calls", number // 10 + 1)
             call.cancel()
     await asyncio.sleep(0.1)
@@ -174,7 +174,7 @@ async def cancel_after_a_while_is_not_completion(probe: Probe) -> None:
         async with probe.call() as call:
             await call.start()
             await call.json(1, 2, 3)
-            # a call that is cancelled before its function starts shows nothing
+            # a call that is cancelled before its function starts is not counted
             await watch.reaches("total.calls", number)
             await asyncio.sleep(0.02)
             call.cancel()

@@ -106,7 +106,7 @@ async def _tick(call: Call, number: int) -> None:
 
 
 async def _stalls(probe: Probe, call: Call) -> int:
-    """Wait until the producer stops; the least number of values that the caller has not read then."""
+    """Wait until the producer stops, and return the smallest number of unread values."""
     watch = await probe.watch("ticker.values")
     before = -1
     until = probe.clock() + 15.0
@@ -120,7 +120,7 @@ async def _stalls(probe: Probe, call: Call) -> int:
 
 @scenario("RT-46", "R-128", function="delay")
 async def slow_function_fast_caller(probe: Probe) -> None:
-    """While the function is busy with its first value, the caller's writes come to a halt."""
+    """While the function is busy with its first value, the caller's writes block."""
     padded = frames.data(b"0" + b" " * (64 * 1024))
     async with probe.call() as call:
         await call.start()

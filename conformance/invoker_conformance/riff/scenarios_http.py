@@ -133,7 +133,7 @@ async def aggregator_over_http(probe: Probe) -> None:
 
 @scenario("R-162", function="emit")
 async def eager_output_over_http(probe: Probe) -> None:
-    """A function that emits while its input is not yet read to the end is answered with 200."""
+    """A function that emits before it has read all of its input is answered with 200."""
     (await probe.post(frames.to_json(1), _AS_JSON)).has(200, JSON, b"0")
 
 

@@ -1,4 +1,4 @@
-"""Scenarios in raw HTTP/2 frames: endings and bursts that gRPC libraries send, but do not offer to their users."""
+"""Scenarios in raw HTTP/2 frames: cancels and bursts that gRPC libraries send, but whose API does not offer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from invoker_conformance.scenario import Failure, breaking, scenario
 _UNACCEPTABLE = "application/x-unacceptable"
 _BURST = 1000
 _RESETS_MS = (0, 1, 2, 4)
-# If the two frames were sent further apart, because this machine was busy, the target may believe the half-close.
+# If this machine was busy and sent the two frames further apart, the target may have handled the half-close first.
 _GAP_S = 0.006
 
 

@@ -1,4 +1,4 @@
-"""The tool bridge chapters of the conformance suite: sessions, tools and variables, judged from outside.
+"""The tool bridge chapters of the conformance suite: sessions, tools and variables.
 
 ``python -m invoker_conformance --protocol toolbridge --target HOST:PORT`` runs them. ``docs/reference/conformance.md``
 describes the tools that they call, ``docs/reference/tool-bridge.md`` the requirements.

@@ -1,4 +1,4 @@
-"""`Host`: the tools of a scenario of a tool bridge chapter: sessions, and which tools there are."""
+"""`Host`: what a scenario of a tool bridge chapter uses: sessions, and tests for tools."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NOBODYS_KEYWORD = "no_tool_of_the_suite_has_this"
 
 
 class Host(Rpcs):
-    """The tools of one scenario: it plays the program on the other side of the bridge."""
+    """The host program of one scenario, which is the client of the bridge."""
 
     noun = "tool"
 
     @asynccontextmanager
     async def session(self, session_id: str = "", **config: Any) -> AsyncIterator[Session]:
-        """A session that exists, and is cleaned up at the end."""
+        """Make a session, which is cleaned up at the end."""
         session = self.named(session_id or f"conformance-{uuid.uuid4().hex}")
         await session.begin(**config)
         try:
@@ -37,7 +37,7 @@ class Host(Rpcs):
 
     @asynccontextmanager
     async def beside(self, work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-        """Run a call meanwhile; at the end it is cancelled if it still runs."""
+        """Run a call in the background; at the end it is cancelled if it still runs."""
         task = asyncio.create_task(work)
         try:
             yield task
@@ -46,7 +46,7 @@ class Host(Rpcs):
             await asyncio.gather(task, return_exceptions=True)
 
     def named(self, session_id: str) -> Session:
-        """A session by its id, whether it exists or not."""
+        """A session with this id, which need not exist."""
         return Session(self, session_id)
 
     async def _mark(self, key: str) -> Any:
@@ -54,7 +54,7 @@ class Host(Rpcs):
             return await session.value("marks", key)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Call the tool with an argument that no tool takes; the answer shows whether the tool exists."""
+        """Call the tool with an argument that no tool accepts; the answer shows whether the tool exists."""
         request = pb.ToolCallRequest(tool_id=function)
         try:
             async with self.session() as session:
@@ -68,5 +68,5 @@ class Host(Rpcs):
 
 
 def names_of(tools: Sequence[pb.ToolSpec]) -> list[str]:
-    """The names of tools in their order."""
+    """The names of tools, in order."""
     return [tool.name for tool in tools]

@@ -1,4 +1,4 @@
-"""`Rpcs`: the rpcs of a tool bridge with their endings, and `Listening`: one that answers with a stream."""
+"""`Rpcs`: makes rpcs of a tool bridge and checks their status. `Listening`: an rpc that answers with a stream."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SERVICE = pb.DESCRIPTOR.services_by_name["SnakepitBridge"]
 
 
 class Refused(Failure):
-    """An rpc ended with another status than OK, which is a failure if it is unexpected.
+    """An rpc ended with another status than OK; it is a failure unless the scenario catches it.
 
     Attributes:
         code: The status.
-        detail: Its text.
-        error: The error in the trailer; None: nothing.
+        detail: The text of the status.
+        error: The error in the trailer; None: there is none.
     """
 
     def __init__(self, code: grpc.StatusCode, detail: str, error: pb.ErrorInfo | None, sent: str) -> None:
@@ -48,7 +48,7 @@ class Rpcs(Probe):
 
         Raises:
             Refused: The rpc ended with another status than OK.
-            Failure: The rpc did not end in time, or its metadata are wrong.
+            Failure: The rpc did not end in time, or its trailers are wrong.
         """
         told = self.note(method, request)
         call = self.call_of(method, request, answer)(request, timeout=deadline_s)
@@ -65,7 +65,7 @@ class Rpcs(Probe):
     async def listen(
         self, method: str, request: Message, answer: type[M], *, deadline_s: float | None = None
     ) -> AsyncIterator[Listening[M]]:
-        """Make an rpc that answers with a stream; at the end it is cancelled if it still runs."""
+        """Make an rpc whose response is a stream; at the end it is cancelled if it still runs."""
         told = self.note(method, request)
         call = self.call_of(method, request, answer)(request, timeout=deadline_s)
         listening = Listening[M](self, call, told)
@@ -75,14 +75,14 @@ class Rpcs(Probe):
             await listening.close()
 
     def call_of(self, method: str, request: Message, answer: type[Message]) -> Any:
-        """The gRPC stub of a unary method, to be called."""
+        """The gRPC call of a unary method, for the caller to await."""
         channel = self.target.channel(self.function)
         make = channel.unary_stream if _SERVICE.methods_by_name[method].server_streaming else channel.unary_unary
         path = f"/{_SERVICE.full_name}/{method}"
         return make(path, request_serializer=type(request).SerializeToString, response_deserializer=answer.FromString)
 
     def note(self, method: str, request: Message) -> str:
-        """Keep the request, for reports."""
+        """Keep the text of a request, for reports."""
         text = (
             f"{method} {preview(request.SerializeToString())}" if request.ByteSize() > 2000 else _text(method, request)
         )
@@ -90,7 +90,7 @@ class Rpcs(Probe):
         return text
 
     def refusal(self, code: grpc.StatusCode, detail: str | None, trailers: Any, told: str) -> Refused:
-        """The error of a failed rpc; its trailer is checked."""
+        """Make the failure for an rpc with an error, and check its trailer."""
         info = told_in(tuple(trailers or ()), told)
         if code is grpc.StatusCode.UNAVAILABLE and info is None:
             raise Unreachable(f"{self.target.grpc_at}: {detail}")
@@ -99,15 +99,15 @@ class Rpcs(Probe):
     async def refuses(
         self, method: str, request: Message, answer: type[Message], kind: str = "", code: str = "", *, status: str = ""
     ) -> None:
-        """Require that an rpc without a field for errors ends with a status, and an error of this type in its trailer.
+        """Check that an rpc ends with a status, and with an error of this type in its trailer.
 
         Args:
             method: The method of the bridge.
             request: The request of the rpc.
-            answer: The type of its answer.
-            kind: Type of the error; empty: there may be none.
-            code: Its details["code"]; empty: any.
-            status: The gRPC status; empty: the one that belongs to the type (T-161).
+            answer: The class of the response.
+            kind: The type of the error; empty: there may be none.
+            code: The detail ``code`` of the error; empty: any.
+            status: The gRPC status; empty: the one of the type (T-161).
         """
         wanted = status or STATUS[kind].name
         expected = wanted + (f", with {kind}{f' code={code}' if code else ''} in the trailer" if kind else "")
@@ -126,7 +126,7 @@ class Rpcs(Probe):
             raise self.failure(str(dict(error.details)), f"details {expected}")
 
     async def needs(self, method: str, request: Message, answer: type[M]) -> M:
-        """As `ask`, for an rpc that a bridge may leave out.
+        """Make a unary rpc as `ask` does, for an rpc that a bridge need not serve.
 
         Raises:
             NotProvided: The bridge answers UNIMPLEMENTED.
@@ -140,7 +140,7 @@ class Rpcs(Probe):
 
 
 class Listening(Generic[M]):
-    """An rpc that answers with a stream, read only when it is asked to."""
+    """An rpc whose response is a stream, which is only read on request."""
 
     def __init__(self, host: Rpcs, call: grpc.aio.UnaryStreamCall[Any, M], sent: str) -> None:
         self._host = host
@@ -148,7 +148,7 @@ class Listening(Generic[M]):
         self._sent = sent
 
     async def next(self, timeout_s: float | None = None) -> M:
-        """The next message.
+        """Return the next message.
 
         Raises:
             Refused: The rpc ended with another status than OK.
@@ -160,7 +160,7 @@ class Listening(Generic[M]):
         return got
 
     async def all(self) -> list[M]:
-        """All messages up to the end, which must be OK."""
+        """Return all messages up to the end, which must be OK."""
         got = []
         while (one := await self._read(None)) is not None:
             got.append(one)
@@ -195,6 +195,6 @@ class Listening(Generic[M]):
 
 
 def _text(method: str, message: Message) -> str:
-    """A message on one line."""
+    """The text of a message on one line, for reports."""
     text = " ".join(str(message).split())
     return f"{method} {{{text if len(text) <= 300 else text[:300] + '...'}}}"

@@ -22,13 +22,13 @@ STATUS = {
     "InternalError": grpc.StatusCode.INTERNAL,
 }
 KINDS = tuple(STATUS)
-"""The closed set of types of errors (T-159)."""
+"""All types of errors (T-159)."""
 
 _LEAKS = re.compile(r"Traceback|File \"|site-packages")
 
 
 def check_error(error: pb.ErrorInfo, sent: str) -> None:
-    """Check what holds for every error.
+    """Check the rules for every error.
 
     Raises:
         Failure: The error breaks a rule.
@@ -42,12 +42,12 @@ def check_error(error: pb.ErrorInfo, sent: str) -> None:
 
 
 def check_result(answer: pb.ToolCallResponse | pb.ToolCallResult, sent: str, *, is_executed: bool = True) -> None:
-    """Check what holds for every answer to a call: it has a result or an error (T-064).
+    """Check the rules for every answer to a call; it must have a result or an error (T-064).
 
     Args:
-        answer: The answer to ExecuteTool, or to an item of a batch.
-        sent: The text that reports show as sent.
-        is_executed: Whether the call was made at all, so that there are metrics.
+        answer: The answer of ExecuteTool, or an item of a batch.
+        sent: The text of the request, for reports.
+        is_executed: Whether the call was executed, so that there must be metrics.
     """
     if answer.success and (answer.HasField("error") or not answer.HasField("result")):
         raise Failure("success=true with an error, or without a result", "a result and no error (T-064)", sent)
@@ -62,7 +62,7 @@ def check_result(answer: pb.ToolCallResponse | pb.ToolCallResult, sent: str, *, 
 
 
 def check_chunks(chunks: Sequence[pb.ToolStreamChunk], stream_id: str, sent: str) -> None:
-    """Check what holds for every stream that has come to its end (T-076, T-077, T-080)."""
+    """Check the rules for every complete stream (T-076, T-077, T-080)."""
     if not chunks:
         raise Failure("a stream without a chunk", "complete or error as the last chunk (T-076)", sent)
     for place, chunk in enumerate(chunks):
@@ -95,10 +95,10 @@ def _check_chunk(chunk: pb.ToolStreamChunk, place: int, stream_id: str, *, is_la
 
 
 def told_in(trailers: Sequence[tuple[str, str | bytes]], sent: str) -> pb.ErrorInfo | None:
-    """The error in the trailers of an rpc, which is checked; None if there is none.
+    """Parse and check the error in the trailers of an rpc; None if there is none.
 
     Raises:
-        Failure: The trailer cannot be read, or breaks a rule.
+        Failure: The trailer cannot be parsed, or breaks a rule.
     """
     for key, value in trailers:
         if key == TRAILER:

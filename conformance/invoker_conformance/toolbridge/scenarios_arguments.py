@@ -88,7 +88,7 @@ async def values_that_cannot_be_read(host: Host) -> None:
 @scenario("TT-23", "T-053", function="echo")
 async def values_that_are_too_much(host: Host) -> None:
     """An argument of more than 64 levels, or of more than a million elements, is refused."""
-    # 4 bytes an element; a reader that builds objects first would need some hundred megabytes for them.
+    # An element has 4 bytes; a parser that first makes objects would need some hundred megabytes.
     many = packed(_LIST, b"\x0a\x02\x08\x00" * _TOO_MANY)
     async with host.session() as session:
         for value in (packed(_LIST, _nested(_NESTED_TOO_DEEPLY)), many):
@@ -143,7 +143,7 @@ async def custom_rules(host: Host) -> None:
 
 
 def _nested(levels: int) -> bytes:
-    """A ListValue nested to this depth; the library of protobuf writes at most 50 levels."""
+    """Make a ListValue nested to this depth; it is assembled here, since protobuf writes at most 50 levels."""
     within = b""
     for _ in range(levels):
         value = b"\x32" + _varint(len(within)) + within  # Value.list_value

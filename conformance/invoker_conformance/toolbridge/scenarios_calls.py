@@ -13,7 +13,7 @@ from invoker_conformance.toolbridge.host import Host
 from invoker_conformance.toolbridge.rpcs import Refused
 
 _LATE_S = 2.0
-"""How much later than its time a call may end: T-054 says 250 ms; a busy machine that judges may add to them."""
+"""How many seconds after its time limit a call may end. T-054 allows 250 ms; more is tolerated on a busy machine."""
 
 
 @scenario("T-064", function="add")
@@ -111,9 +111,9 @@ async def a_duplicate_outlives_the_first(host: Host) -> None:
 
 @scenario("TT-25", "TT-26", "T-054", "T-055", "T-057", function=("waiting", "deaf", "brief"))
 async def calls_that_take_too_long(host: Host) -> None:
-    """The request's time limit applies, unless the tool's is shorter.
+    """The request's time limit applies, unless that of the tool is shorter.
 
-    A function that ignores its end is not waited for.
+    The bridge does not wait for a function that ignores its cancellation.
     """
     async with host.session(default_timeout_ms=300) as session:
         session.failed(
@@ -146,7 +146,7 @@ async def a_caller_that_has_less_time(host: Host) -> None:
             if refused.code is not grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise host.failure(refused.met, "DEADLINE_EXCEEDED") from None
         else:
-            session.failed(answer, "TimeoutError")  # the bridge knew of the deadline, and was first
+            session.failed(answer, "TimeoutError")  # the bridge reported the deadline before the client noticed it
         await watch.reaches("waiting.closed", 1)
 
 

@@ -22,7 +22,7 @@ async def _metrics(host: Host, *names: str, **fields: Any) -> dict[str, pb.Metri
 
 @scenario("TT-69", "T-150", "T-151", "T-152", function="add")
 async def health(host: Host) -> None:
-    """Each part reports that it serves; an unknown one is NOT_FOUND."""
+    """Each service of the bridge is SERVING; an unknown one is NOT_FOUND."""
     for service in _SERVICES:
         answer = await host.needs("HealthCheck", pb.HealthCheckRequest(service=service), pb.HealthCheckResponse)
         if answer.status != pb.HealthCheckResponse.SERVING:

@@ -14,7 +14,7 @@ _CAPABILITIES = {"streaming", "batch", "variables", "watch", "agents", "metrics"
 
 @scenario("TT-01", "T-001", "T-016", "T-009", "T-160", "T-161", function="add")
 async def session_from_begin_to_end(host: Host) -> None:
-    """A session is made, known, cleaned up, and unknown then."""
+    """A session is made, can be looked up, is cleaned up, and is unknown after that."""
     session = host.named("conformance-one")
     await session.clean(force=True)
     answer = await session.begin(metadata={"app": "suite"})

@@ -115,7 +115,7 @@ async def values_without_a_form(host: Host) -> None:
 async def what_snakepit_sends(host: Host) -> None:
     """JSON is read under Snakepit's own type names, and under those of StringValue and Value."""
     string, value = _PROTOBUF + "StringValue", _PROTOBUF + "Value"
-    # As protobuf, the text of 65 A in quotes is an unknown field 4: a naive reader takes it for an empty text.
+    # Read as protobuf, the text of 65 A in quotes is an unknown field 4, so a naive parser would return an empty text.
     long = b'"' + b"A" * 65 + b'"'
     async with host.session() as session:
         for sent, expected in (

@@ -1,4 +1,4 @@
-"""`Session`: one session at the bridge, with the calls that scenarios make in it."""
+"""`Session`: one session of the bridge, with the calls that scenarios make in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from invoker_conformance.toolbridge.values import pack, same, shown, value_in
 
 
 class Session:
-    """A session by its id.
+    """A session with an id.
 
     Args:
         host: Makes the rpcs.
@@ -34,7 +34,7 @@ class Session:
         config: pb.SessionConfig | None = None,
         **fields: Any,
     ) -> pb.InitializeSessionResponse:
-        """Call InitializeSession, and give its answer."""
+        """Call InitializeSession, and return the answer."""
         request = pb.InitializeSessionRequest(session_id=self.id, callback_address=callback, metadata=metadata)
         if config or fields:
             request.config.CopyFrom(config or pb.SessionConfig(**fields))
@@ -46,28 +46,28 @@ class Session:
         return answer
 
     async def begin(self, **options: Any) -> pb.InitializeSessionResponse:
-        """Make it, which has to succeed."""
+        """Make the session, which must succeed."""
         answer = await self.init(**options)
         if not answer.success:
             raise self.host.failure(_told(answer.error), "success=true")
         return answer
 
     async def clean(self, *, force: bool = False) -> pb.StatusResponse:
-        """Call CleanupSession, and give its answer."""
+        """Call CleanupSession, and return the answer."""
         request = pb.CleanupSessionRequest(session_id=self.id, force=force)
         return await self.host.ask("CleanupSession", request, pb.StatusResponse)
 
     async def info(self) -> pb.SessionInfo:
-        """Call GetSessionInfo, and give its answer."""
+        """Call GetSessionInfo, and return the answer."""
         return await self.host.ask("GetSessionInfo", pb.GetSessionInfoRequest(session_id=self.id), pb.SessionInfo)
 
     async def is_gone(self, code: str = "") -> None:
-        """Require that the session does not exist (any more)."""
+        """Check that the session does not exist."""
         request = pb.GetSessionInfoRequest(session_id=self.id)
         await self.host.refuses("GetSessionInfo", request, pb.SessionInfo, "SessionExpired", code)
 
     async def tools(self) -> list[pb.ToolSpec]:
-        """Call GetSessionTools, and give the tools."""
+        """Call GetSessionTools, and return the tools."""
         request = pb.GetSessionToolsRequest(session_id=self.id)
         return list((await self.host.ask("GetSessionTools", request, pb.GetSessionToolsResponse)).tools)
 
@@ -81,7 +81,7 @@ class Session:
     # --- calls
 
     def request(self, tool: str, args: Sequence[Any], kwargs: Mapping[str, Any], **fields: Any) -> pb.ToolCallRequest:
-        """The request of a call."""
+        """Make the request of a call."""
         return pb.ToolCallRequest(
             session_id=self.id,
             tool_id=tool,
@@ -91,11 +91,11 @@ class Session:
         )
 
     async def execute(self, tool: str, *args: Any, **kwargs: Any) -> pb.ToolCallResponse:
-        """Call a tool, and give its answer, after the checks for every answer."""
+        """Call a tool, check the rules for every answer, and return the answer."""
         return await self.send(self.request(tool, args, kwargs))
 
     async def send(self, request: pb.ToolCallRequest, *, deadline_s: float | None = None) -> pb.ToolCallResponse:
-        """Send a request, and give its answer, after the checks for every answer."""
+        """Send a request, check the rules for every answer, and return the answer."""
         answer = await self.host.ask("ExecuteTool", request, pb.ToolCallResponse, deadline_s=deadline_s)
         check_result(answer, self.host.sent)
         if answer.request_id != request.request_id:
@@ -103,23 +103,23 @@ class Session:
         return answer
 
     async def value(self, tool: str, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call that has to succeed."""
+        """Call a tool, which must succeed, and return the result."""
         return self.result(await self.execute(tool, *args, **kwargs))
 
     def result(self, answer: pb.ToolCallResponse | pb.ToolCallResult) -> Any:
-        """The result of an answer, which must have succeeded."""
+        """Return the result of an answer, which must be a success."""
         if not answer.success:
             raise self.host.failure(_told(answer.error), "a result")
         return value_in(answer.result)
 
     async def gives(self, expected: Any, tool: str, *args: Any, **kwargs: Any) -> None:
-        """Require that a call gives this result, of this type."""
+        """Check that a call returns this result, of this type."""
         answer = await self.execute(tool, *args, **kwargs)
         if not same(met := self.result(answer), expected):
             raise self.host.failure(f"{met!r} ({shown(answer.result)})", repr(expected))
 
     async def fails(self, kind: str, code: str, tool: str, *args: Any, field: str = "", **kwargs: Any) -> pb.ErrorInfo:
-        """Require that a call fails with an error of this type, and if not empty this code and field."""
+        """Check that a call fails with an error of this type, and with this code and field unless they are empty."""
         return self.failed(await self.execute(tool, *args, **kwargs), kind, code, field=field)
 
     def failed(
@@ -130,13 +130,13 @@ class Session:
         *,
         field: str = "",
     ) -> pb.ErrorInfo:
-        """Require that an answer is an error of this type, and if not empty this code and field."""
+        """Check that an answer is an error of this type, with this code and field unless they are empty."""
         if answer.success:
             raise self.host.failure("success=true", _wanted(kind, code, field))
         return self.is_error(answer.error, kind, code, field=field)
 
     def is_error(self, error: pb.ErrorInfo, kind: str, code: str = "", *, field: str = "") -> pb.ErrorInfo:
-        """Require that an error is of this type, and if not empty of this code and field."""
+        """Check that an error has this type, and this code and field unless they are empty."""
         check_error(error, self.host.sent)
         is_right = error.type == kind and (not code or error.details.get("code") == code)
         if not is_right or (field and error.details.get("field") != field):
@@ -148,7 +148,7 @@ class Session:
     def stream(
         self, tool: str, *args: Any, stream_id: str = "", config: pb.StreamConfig | None = None, **kwargs: Any
     ) -> AbstractAsyncContextManager[Listening[pb.ToolStreamChunk]]:
-        """A stream of a tool."""
+        """Start a stream of a tool."""
         request = pb.ToolStreamRequest(
             session_id=self.id,
             tool_id=tool,
@@ -162,14 +162,14 @@ class Session:
     async def chunks(
         self, tool: str, *args: Any, stream_id: str = "", config: pb.StreamConfig | None = None, **kwargs: Any
     ) -> list[pb.ToolStreamChunk]:
-        """All chunks of a stream; what always holds is checked."""
+        """Return all chunks of a stream, after the checks for every stream."""
         async with self.stream(tool, *args, stream_id=stream_id, config=config, **kwargs) as stream:
             got = await stream.all()
         check_chunks(got, stream_id, self.host.sent)
         return got
 
     async def values(self, tool: str, *args: Any, **kwargs: Any) -> list[Any]:
-        """The data of a stream that has to come to its end."""
+        """Return the data of a stream, which must end without an error."""
         got = await self.chunks(tool, *args, **kwargs)
         if got[-1].WhichOneof("content") == "error":
             raise self.host.failure(_told(got[-1].error), "complete")
@@ -178,7 +178,7 @@ class Session:
     async def batch(
         self, *calls: tuple[Any, ...], config: pb.BatchConfig | None = None, **fields: Any
     ) -> pb.BatchToolCallResponse:
-        """Send a batch, and give its answer; each call is a tool and its arguments by position."""
+        """Send a batch, and return the answer; each call is a tool with its positional arguments."""
         items = [
             pb.ToolCallItem(index=index, tool_id=tool, args=[pack(one) for one in args])
             for index, (tool, *args) in enumerate(calls)
@@ -192,36 +192,36 @@ class Session:
     # --- variables
 
     async def set(self, name: str, value: Any, *, create: bool = True, **fields: Any) -> pb.StatusResponse:
-        """Call SetSessionVariable, and give its answer."""
+        """Call SetSessionVariable, and return the answer."""
         request = pb.SetVariableRequest(
             session_id=self.id, variable_name=name, value=pack(value), create_if_missing=create, **fields
         )
         return await self.host.ask("SetSessionVariable", request, pb.StatusResponse)
 
     async def put(self, name: str, value: Any, **fields: Any) -> None:
-        """Set a variable, which has to succeed."""
+        """Set a variable, which must succeed."""
         answer = await self.set(name, value, **fields)
         if not answer.success:
             raise self.host.failure(_told(answer.error), "success=true")
 
     async def drop(self, name: str) -> pb.StatusResponse:
-        """Set a variable without a value, and give the answer."""
+        """Call SetSessionVariable without a value, and return the answer."""
         request = pb.SetVariableRequest(session_id=self.id, variable_name=name)
         return await self.host.ask("SetSessionVariable", request, pb.StatusResponse)
 
     async def get(self, name: str, *, metadata: bool = False) -> pb.VariableResponse:
-        """Call GetSessionVariable, and give its answer."""
+        """Call GetSessionVariable, and return the answer."""
         request = pb.GetVariableRequest(session_id=self.id, variable_name=name, include_metadata=metadata)
         return await self.host.ask("GetSessionVariable", request, pb.VariableResponse)
 
     async def names(self, **fields: Any) -> list[str]:
-        """The names that ListSessionVariables answers."""
+        """Call ListSessionVariables, and return the names."""
         request = pb.ListVariablesRequest(session_id=self.id, **fields)
         answer = await self.host.ask("ListSessionVariables", request, pb.ListVariablesResponse)
         return [row.name for row in answer.variables]
 
     def watch(self, *names: str, initial: bool = True) -> AbstractAsyncContextManager[Listening[pb.VariableUpdate]]:
-        """A watch; without `initial`, it may begin somewhat later."""
+        """Start a watch; without `initial`, it may start somewhat later."""
         request = pb.WatchVariablesRequest(session_id=self.id, variable_names=names, include_initial=initial)
         return self.host.listen("WatchSessionVariables", request, pb.VariableUpdate)
 

@@ -1,4 +1,4 @@
-"""Values of tools in the suite's own hands: packed and read by protobuf, since the target's codec is being judged.
+"""Encodes and decodes values by protobuf, independently of the invoker's codec.
 
 Source: docs/reference/tool-bridge.md 1.3 and 2.6.
 """
@@ -33,7 +33,7 @@ _SHOWN = 120
 
 
 def pack(value: Any) -> AnyMessage:
-    """A value in the form that the catalogue gives it; containers only as a Struct."""
+    """Pack a value in the form that the catalogue defines; of containers only a dict, as a Struct."""
     if isinstance(value, AnyMessage):
         return value
     made = AnyMessage()
@@ -42,7 +42,7 @@ def pack(value: Any) -> AnyMessage:
 
 
 def packed(type_name: str, payload: bytes) -> AnyMessage:
-    """Any bytes under the name of a type."""
+    """Make an ``Any`` of this type with any bytes."""
     return AnyMessage(type_url=PREFIX + type_name, value=payload)
 
 
@@ -52,9 +52,9 @@ def kind_of(sent: AnyMessage) -> str:
 
 
 def value_in(sent: AnyMessage) -> Any:
-    """The value of a target's message, which must have the form that the catalogue gives it.
+    """The value of an ``Any`` from the target, which must have the form that the catalogue defines.
 
-    Numbers of containers are ints where they are whole, as a host reads them.
+    Numbers without a fraction within containers become ints, as a host reads them.
 
     Raises:
         Failure: The message has another form, or its bytes are broken.
@@ -62,7 +62,7 @@ def value_in(sent: AnyMessage) -> Any:
     kind = kind_of(sent)
     try:
         if kind in _KINDS:
-            return _KINDS[kind].FromString(sent.value).value  # type: ignore[attr-defined] # each has one
+            return _KINDS[kind].FromString(sent.value).value  # type: ignore[attr-defined]  # each class has this field
         if kind == "google.protobuf.ListValue":
             return [_plain(one) for one in ListValue.FromString(sent.value).values]
         if kind == "google.protobuf.Struct":
@@ -79,7 +79,7 @@ def value_in(sent: AnyMessage) -> Any:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of equal types, NaN with NaN and 0.0 apart from -0.0."""
+    """Whether two values are equal and of the same type; NaN equals NaN, and 0.0 differs from -0.0."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -88,7 +88,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def shown(sent: AnyMessage) -> str:
-    """A value as a report has it."""
+    """The text of a value, for reports."""
     text = f"{kind_of(sent) or 'an empty Any'} {sent.value!r}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(sent.value)} bytes)"
 
