@@ -1,1 +1,2 @@
-"""Measurements: ``make bench`` runs the whole table, ``python -m benchmarks --help`` says how to run a part of it."""
+"""Measurements: ``make bench`` runs the whole table; ``python -m benchmarks --help`` lists the flags that select a
+part."""

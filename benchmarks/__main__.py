@@ -1,8 +1,10 @@
-"""``python -m benchmarks``: ours against a bare grpc.aio echo, a C++ echo and any riff invoker that already runs.
+"""``python -m benchmarks``: compares invoker with a bare grpc.aio echo, a C++ echo and any riff server that already
+runs.
 
-Servers run on core 0 and drivers on core 1 where taskset is there. In a round the columns of a row run one after
-another; rounds are repeated; medians are compared. Single cases: ``--only gen,bare,cpp --rows 8x16 --rounds 1``; a row
-that is not in the table can be made up as STREAMSxBYTES. The report goes to stdout, progress to stderr.
+Servers run on core 0 and drivers on core 1 if taskset is installed. A row of the tables is a workload, and a column is
+a server. A round runs every column of every row, one after another; rounds are repeated, and medians are compared.
+Single cases: ``--only gen,bare,cpp --rows 8x16 --rounds 1``; a row that is not in the table can be given as
+STREAMSxBYTES. The report goes to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _QUICK_SCALE = 0.25
 
 
 def main() -> int:
-    """Measure and print Markdown."""
+    """Run the chosen measurements, and print a report in Markdown."""
     args = _arguments()
     servers.end_with_servers()
     notes = servers.absences() | callers.absences()
@@ -89,10 +91,12 @@ def _arguments() -> argparse.Namespace:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = ", ".join([*(row.name for row in ROWS), *EXTRAS])
-    options.add_argument("--only", default="", metavar="COLUMNS", help="such as gen,bare,cpp,agen-aio; default all")
-    options.add_argument("--rows", default="", metavar="ROWS", help=f"of {names}; default all")
+    options.add_argument(
+        "--only", default="", metavar="COLUMNS", help="columns, such as gen,bare,cpp,agen-aio; default: all"
+    )
+    options.add_argument("--rows", default="", metavar="ROWS", help=f"some of {names}; default: all")
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--scale", type=float, default=1.0, help="times the number of calls")
+    options.add_argument("--scale", type=float, default=1.0, help="factor for the number of calls")
     options.add_argument("--quick", action="store_true", help="one round, a quarter of the calls, fewer streams")
     options.add_argument("--write", action="store_true", help="write benchmarks/results.md and the plots")
     options.add_argument("--peer", default=os.environ.get("PEER", ""), help="HOST:PORT of an invoker that echoes text")
@@ -104,14 +108,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def _chosen(names: str, peer: str) -> tuple[list[Row], list[str]]:
-    """Rows, and names of other measurements."""
+    """Split ``--rows`` into rows of the table, the peer's included, and names of other measurements."""
     if not names:
         return [*ROWS, *PEER_ROWS] if peer else list(ROWS), list(EXTRAS)
     wanted = names.split(",")
     try:
         return [row_named(name) for name in wanted if name not in EXTRAS], [name for name in wanted if name in EXTRAS]
     except ValueError:
-        raise SystemExit(f"--rows: {names} is not of {', '.join([*(row.name for row in ROWS), *EXTRAS])}") from None
+        raise SystemExit(f"--rows: {names} is not one of {', '.join([*(row.name for row in ROWS), *EXTRAS])}") from None
 
 
 def _columns(names: str, everything: Sequence[Series], missing: dict[str, str]) -> list[Series]:

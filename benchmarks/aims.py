@@ -1,4 +1,4 @@
-"""What the project aims at, as ratios of figures of one run: "figure | at least | aim | measured"."""
+"""The performance aims of the project: ratios between the figures of two servers in one run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from benchmarks.measure import Samples, ratio
 from benchmarks.report import table
 
-# Client -> the rows of its calls, 1, 8 and 64 in flight. The half-close of grpc-js has to settle (R-109).
+# Client library -> its rows, with 1, 8 and 64 calls in flight. With grpc-js, the server waits after each half-close,
+# since a cancel may follow (R-109).
 _CALLED = {"grpc.aio": ("aio1", "aio8", "aio64"), "grpc-js": ("js1", "js8", "js64")}
 _ALONE = ("post1-socket", "post1-http.client", "post1-fetch")
 _BODIES = tuple(f"post-{kind}-{size}" for kind in ("json", "text") for size in (16, 1024, 65536))
@@ -17,9 +18,10 @@ _STREAMED = ("1x16", "8x16", "64x16", "8x1024", "8x65536", "json", "two", "heade
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A column divided by another one, in each of some rows.
+    """An aim for the ratio between the figures of two columns, in each of ``rows``.
 
-    ``least`` must be reached in all of them; ``aim`` is wished for. Times and costs are to be at most that.
+    The ratio is ``figure`` of ``column`` divided by that of ``against``. ``least`` is required and ``aim`` is desired;
+    both are lower bounds for rates, and upper bounds for times and costs.
     """
 
     title: str
@@ -32,11 +34,11 @@ class Aim:
 
     @property
     def is_cost(self) -> bool:
-        """Whether less is better."""
+        """Whether a smaller ratio is better."""
         return self.figure != "rate"
 
     def measured(self, found: Samples) -> list[float]:
-        """The ratio of each row that has both figures."""
+        """Return the ratio of each row for which both figures were measured."""
         values = []
         for row in self.rows:
             ours = found.get((row, self.column), {}).get(self.figure)
@@ -46,7 +48,7 @@ class Aim:
         return values
 
     def mark(self, values: Sequence[float]) -> str:
-        """How far all of them are."""
+        """Return "aim reached", "reached" or "**short of it**", whichever is true of all values."""
         if all(self._reaches(value, self.aim) for value in values):
             return "aim reached"
         return "reached" if all(self._reaches(value, self.least) for value in values) else "**short of it**"
@@ -56,7 +58,7 @@ class Aim:
 
 
 def _each(aim: Aim, *bounds: tuple[str, float, float]) -> Iterator[Aim]:
-    """The same for several columns."""
+    """Yield ``aim`` for several columns, each with its own ``least`` and ``aim``."""
     for column, least, best in bounds:
         yield replace(aim, column=column, least=least, aim=best)
 
@@ -68,13 +70,13 @@ def _same(aim: Aim, *columns: str) -> Iterator[Aim]:
 def _beside_fastapi(
     title: str, rows: tuple[str, ...], least: float, best: float, figure: str = "rate"
 ) -> Iterator[Aim]:
-    """Sync beside ``def``, async beside ``async def``."""
+    """Compare sync functions with FastAPI's ``def``, and async functions with its ``async def``."""
     for column, against in (("reply", "fastapi"), ("areply", "afastapi")):
         yield Aim(title, rows, column, against, least, best, figure)
 
 
 def _by_clients(title: str, figure: str, number: int, best: float) -> Iterator[Aim]:
-    """Calls by each client library beside the bare echo; the first ``number`` of its rows."""
+    """Compare with the bare echo for each client library, in the first ``number`` of its rows."""
     for client, rows in _CALLED.items():
         named = f"{title}, {client} client, {' / '.join(('1', '8', '64')[:number])} in flight"
         yield from _same(Aim(named, rows[:number], "", "bare", 1, best, figure), "gen", "reply", "agen")
@@ -83,7 +85,7 @@ def _by_clients(title: str, figure: str, number: int, best: float) -> Iterator[A
 def _beside_starlette(
     title: str, rows: tuple[str, ...], least: float, best: float, figure: str = "rate"
 ) -> Iterator[Aim]:
-    """Sync generators beside such ones, async beside async."""
+    """Compare sync generators with Starlette's sync generators, and async generators with its async generators."""
     for column, against in (("gen", "starlette"), ("agen", "astarlette")):
         yield Aim(title, rows, column, against, least, best, figure)
 
@@ -132,7 +134,7 @@ AIMS = (
 
 
 def aims(found: Samples, *, is_whole: bool) -> str:
-    """The table; a run that is not whole leaves out the aims whose figures are missing."""
+    """Make the table of aims; unless the run is whole, aims without figures are left out."""
     rows = []
     for aim in AIMS:
         values = aim.measured(found)

@@ -1,10 +1,9 @@
-"""ASGI applications on uvicorn, without any code of ours: the measure of inferences.
+"""ASGI applications on uvicorn, without any code of invoker: GraphPipe inferences are compared with them.
 
 Usage: ``build/peers/bin/python -m benchmarks.asgi echo|kept|json|msgspec``; prints ``http=HOST:PORT`` and serves until
-it is killed.
-``echo`` answers with the bytes of the request; so does ``kept``, whose process keeps the pages that it has had, as ours
-does (`protocols.graphpipe.service.inferences`). The others take a tensor as nested lists in JSON, make an array of it
-and answer with that: by the library of Python, and by msgspec.
+it is killed. ``echo`` answers with the bytes of the request; so does ``kept``, whose process keeps freed memory pages,
+as invoker does (`protocols.graphpipe.service.inferences`). The others take a tensor as nested lists in JSON, make an
+array of it and answer with the array: ``json`` by Python's library, ``msgspec`` by msgspec.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ WORK: dict[str, Work] = {"echo": _same, "kept": _same, "json": _json, "msgspec":
 
 
 def application(work: Work) -> Any:
-    """Reads the body, does the work, answers."""
+    """Make an ASGI application that answers with ``work(body)``."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -60,7 +59,7 @@ def application(work: Work) -> Any:
 
 
 def main() -> None:
-    """Serve on the loop that ours would take."""
+    """Serve the work named on the command line, on uvloop."""
     from uvicorn import Config, Server
 
     if sys.argv[1] == "kept":

@@ -1,4 +1,4 @@
-"""The same tools as async functions."""
+"""The tools of `benchmarks.tools` as async functions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from invoker import function
 
 @function
 async def echo(value: str) -> str:
-    """The text itself."""
+    """Return the text."""
     return value
 
 
 @function
 async def blocks(count: int) -> AsyncIterator[bytes]:
-    """So many blocks of 64 KiB."""
+    """Yield ``count`` blocks of 64 KiB."""
     payload = bytes(BLOCK)
     for _ in range(count):
         yield payload

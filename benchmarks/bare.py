@@ -1,7 +1,7 @@
-"""A bare grpc.aio echo of riff messages, without any protocol logic: what ours is measured against.
+"""A bare grpc.aio echo of riff messages, without any protocol logic: the baseline for invoker.
 
-Usage: ``python -m benchmarks.bare [echo|zip|headers|sleep|executor]``; prints ``grpc=HOST:PORT`` and serves until it
-is killed. The other words do by hand what the function of that name in benchmarks/functions.py does.
+Usage: ``python -m benchmarks.bare [echo|zip|headers|sleep|executor]``; prints ``grpc=HOST:PORT`` and serves until it is
+killed. Each other word is a handwritten version of the function of that name in benchmarks/functions.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A bare grpc.aio bridge without any logic: what ours is measured against.
+"""A bare grpc.aio tool bridge without any logic: the baseline for invoker's.
 
-Usage: ``python -m benchmarks.bare_bridge``; prints ``grpc=HOST:PORT`` and serves until it is killed. ExecuteTool gives
-the first argument back, and StreamTool gives so many chunks of 64 KiB as the first argument says. The messages are
+Usage: ``python -m benchmarks.bare_bridge``; prints ``grpc=HOST:PORT`` and serves until it is killed. ExecuteTool
+returns the first argument, and StreamTool streams chunks of 64 KiB; the first argument is their number. Messages are
 parsed and made by protobuf; there are no sessions, no tools, no checks, no limits and no logging.
 """
 

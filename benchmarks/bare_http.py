@@ -1,7 +1,7 @@
-"""The least that a server of streams can do, on uvloop: to write bytes made before. It shows what the client can.
+"""The simplest possible server of streams, on uvloop: it writes prepared bytes. Its figures are the client's limit.
 
-Usage: ``python -m benchmarks.bare_http items|lines``; prints ``http=HOST:PORT`` and serves until it is killed. A
-stream has a chunk for each item, as those of the others have; an echo answers each message by its length alone.
+Usage: ``python -m benchmarks.bare_http items|lines``; prints ``http=HOST:PORT`` and serves until it is killed. A stream
+has a chunk for each item, as with the other servers; an echo counts messages by their length and does not read them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def _stream(form: str, count: int) -> bytes:
 
 
 class _Bare(asyncio.Protocol):
-    """One connection; what came and is not answered yet is ``_data``."""
+    """One connection; ``_data`` has the bytes received and not answered yet."""
 
     def __init__(self) -> None:
         self._data = b""
         self._is_socket = self._is_echo = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # that of uvloop is no subclass of it
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is not a subclass
 
     def data_received(self, data: bytes) -> None:
         self._data += data
@@ -88,7 +88,7 @@ async def _serve() -> None:
 
 
 def main() -> None:
-    """Serve on the loop that ours would take."""
+    """Serve on uvloop if it is installed, or else on asyncio's loop."""
     factory = None
     with suppress(ImportError):
         import uvloop

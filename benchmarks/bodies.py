@@ -1,4 +1,5 @@
-"""What the drivers send, and how many bytes must come back: length-prefixed riff signals, made once a row."""
+"""The request bodies that drivers send, and the sizes of their replies: length-prefixed riff signals, made once per
+row."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ JSON_VALUE = b'{"id":1234,"name":"a name","tags":["one","two"],"ratio":0.5}'
 
 
 class WrongReplyError(Exception):
-    """Other bytes came back than a row expects, or a status that is not OK."""
+    """A reply has other bytes than the row expects, or its status is not OK."""
 
 
 def framed(message: bytes) -> bytes:
-    """A gRPC length-prefixed message, not compressed."""
+    """Put gRPC's prefix (not compressed, length) before a message."""
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
@@ -26,7 +27,7 @@ def framed(message: bytes) -> bytes:
 class Body:
     """One call's input: a StartFrame and ``frames`` rounds of one InputFrame for each of ``inputs`` inputs.
 
-    The function under test answers each round with one frame: the payloads of all inputs in one, the headers kept.
+    The function under test answers each round with one frame that has the payloads of all inputs and the same headers.
     """
 
     frames: int
@@ -37,18 +38,18 @@ class Body:
 
     @cached_property
     def start(self) -> bytes:
-        start = pb.StartFrame(expectedContentTypes=[self.media_type], outputNames=["out"])  # some invokers want names
+        start = pb.StartFrame(expectedContentTypes=[self.media_type], outputNames=["out"])  # some servers require names
         start.inputNames.extend(f"in{index}" for index in range(self.inputs))
         return framed(pb.InputSignal(start=start).SerializeToString())
 
     @cached_property
     def round(self) -> bytes:
-        """One frame for each input."""
+        """The framed InputFrames of one round, one for each input."""
         return b"".join(framed(self._input(index).SerializeToString()) for index in range(self.inputs))
 
     @cached_property
     def reply(self) -> bytes:
-        """The one frame that answers a round."""
+        """The framed OutputFrame that answers a round."""
         data = pb.OutputFrame(
             payload=self.payload * self.inputs, contentType=self.media_type, headers=dict(self.headers)
         )
@@ -61,12 +62,12 @@ class Body:
 
     @property
     def expected(self) -> int:
-        """Bytes of the whole reply: frames x (5 + frame length)."""
+        """The length of the whole reply in bytes: frames x (5 + frame length)."""
         return self.frames * len(self.reply)
 
     @property
     def messages(self) -> int:
-        """InputFrames in the body."""
+        """The number of InputFrames in the body."""
         return self.frames * self.inputs
 
     def _input(self, index: int) -> pb.InputSignal:

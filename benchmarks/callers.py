@@ -1,8 +1,8 @@
-"""Client libraries that users have, as processes that are pinned: grpc.aio, grpc-js, http.client, fetch, and a socket.
+"""Runs client libraries as pinned processes: grpc.aio, grpc-js, http.client, fetch, and a plain socket.
 
-``run`` starts one and hands it a plan in JSON; what it did comes back in JSON: the seconds of each call and of all.
-Each compares every reply with the one that the plan expects, and gRPC's with the status OK as well. Usage:
-``python -m benchmarks.callers`` or ``node benchmarks/callers.js``, with the plan on stdin.
+``run`` starts a client with a plan in JSON; the client prints the seconds of each call and of all calls in JSON. Each
+client compares every reply with the expected one; the gRPC clients also check that the status is OK. Usage: ``python -m
+benchmarks.callers`` or ``node benchmarks/callers.js``, with the plan on stdin.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Plan = dict[str, Any]
 
 
 def absences() -> dict[str, str]:
-    """Drivers of rows that cannot be had here, each with the reason."""
+    """Return the drivers that are not installed here, each with the reason for the report."""
     missing = {}
     if shutil.which("node") is None:
         missing = dict.fromkeys(_NODE, "no rows by grpc-js and fetch: node is missing")
@@ -46,19 +46,19 @@ def absences() -> dict[str, str]:
 def run(
     driver: str, address: str, sent: Sequence[bytes], reply: bytes, *, streams: int, calls: int, **more: Any
 ) -> dict[str, float]:
-    """Measure: ``p50`` and ``p99`` of a call in microseconds, ``seconds`` of all.
+    """Make calls with a client library; return ``p50`` and ``p99`` of a call (microseconds), and ``seconds`` of all.
 
     Args:
-        driver: The library.
+        driver: The name of the library, such as "grpc.aio".
         address: ``host:port``.
-        sent: The messages of a call, or the one body of a request.
-        reply: The one that is due.
-        streams: Calls at a time.
-        calls: How many there are.
-        more: ``path`` and ``headers`` of a request.
+        sent: The messages of a gRPC call, or a list with the body of an HTTP request.
+        reply: The expected reply.
+        streams: The number of calls in flight.
+        calls: The number of all calls.
+        more: ``path`` and ``headers`` of an HTTP request.
 
     Raises:
-        WrongReplyError: A reply is another, or the client failed.
+        WrongReplyError: A reply is not the expected one, or the client failed.
     """
     plan = {"driver": driver, "address": address, "streams": streams, "calls": calls, "method": METHOD, **more}
     plan |= {"sent": [b64encode(one).decode() for one in sent], "reply": b64encode(reply).decode()}
@@ -83,7 +83,7 @@ def run(
 
 
 async def _call_all(plan: Plan, sent: Sequence[bytes], reply: bytes) -> list[float]:
-    """By grpc.aio: the headers, each message and the half-close leave one after another."""
+    """Make the calls of a plan with grpc.aio; it sends the headers, each message and the half-close separately."""
     import grpc.aio
 
     took: list[float] = []
@@ -109,7 +109,7 @@ async def _call_all(plan: Plan, sent: Sequence[bytes], reply: bytes) -> list[flo
 
 
 def _ask_all(plan: Plan, ask: Callable[[], bytes], reply: bytes) -> list[float]:
-    """One request after another."""
+    """Send the requests of a plan one after another."""
     took = []
     for _ in range(plan["calls"]):
         began = perf_counter()
@@ -140,7 +140,7 @@ def _by_http_client(plan: Plan, body: bytes) -> Callable[[], bytes]:
 
 
 def main() -> int:
-    """Do what the plan says and print JSON."""
+    """Run the plan given on stdin, and print the times in JSON."""
     plan = json.load(sys.stdin)
     sent, reply = [b64decode(one) for one in plan["sent"]], b64decode(plan["reply"])
     gc.disable()

@@ -1,8 +1,8 @@
-"""What a measured client does, as a process of its own that can be pinned: ``load`` and ``pingpong``.
+"""invoker's own measuring client, in a process that can be pinned to a core: the modes ``load`` and ``pingpong``.
 
-``load`` half-closes each call only when all its replies came (some invokers lose replies otherwise) and stands in for
-h2load where that is missing. ``pingpong`` sends the next frame of a stream when the reply to the last one is in.
-The last line on stdout is JSON. Usage: ``python -m benchmarks.client MODE HOST:PORT ROW --calls N``.
+``load`` half-closes each call after its last reply (some servers lose replies otherwise); it also replaces h2load if
+that is not installed. ``pingpong`` sends the next frame of a stream when it has the reply to the last one. The last
+line on stdout is JSON. Usage: ``python -m benchmarks.client MODE HOST:PORT ROW --calls N``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from benchmarks.rows import Row, row_named
 from benchmarks.servers import DRIVER_CORE, pinned
 from invoker._pb.riff import riff_rpc_pb2 as pb
 
-START_TO_WARM = 10  # a tenth of the round trips is not counted
+START_TO_WARM = 10  # the first tenth of the round trips is not counted
 
 
 def first_reply(address: str, body: Body) -> bytes:
-    """One reply, after a look into it: protobuf lets a server write default values, or leave them out.
+    """Make one call of one frame, check the parsed reply and return its bytes.
+
+    Only the server determines their length, since protobuf lets it write or omit default values.
 
     Raises:
-        WrongReplyError: It is not the reply that the body expects.
+        WrongReplyError: The reply is not the one that the body expects.
     """
     connection = Connection(address)
     stream = connection.open(body.start + body.round, half_close=False)
@@ -42,17 +44,17 @@ def first_reply(address: str, body: Body) -> bytes:
 
 
 def decoded(data: bytes | bytearray) -> pb.OutputSignal | None:
-    """The signal of one length-prefixed message; None for anything but one whole message."""
+    """Parse one length-prefixed OutputSignal; returns None unless ``data`` is exactly one message."""
     if len(data) < 5 or len(data) != 5 + int.from_bytes(data[1:5], "big"):
         return None
     return pb.OutputSignal.FromString(bytes(data[5:]))
 
 
 def load(address: str, row: Row) -> float:
-    """Seconds for a row's calls, each half-closed after its last reply.
+    """Make a row's calls, each half-closed after its last reply; return the seconds of all.
 
     Raises:
-        WrongReplyError: Bytes or status of a call are not those expected.
+        WrongReplyError: The number of reply bytes or the status of a call is not the expected one.
     """
     expected = row.body.frames * len(first_reply(address, row.body))
     connection, data = Connection(address), row.body.data
@@ -74,7 +76,7 @@ def load(address: str, row: Row) -> float:
 
 
 def _closed(connection: Connection, stream: Stream, expected: int) -> int:
-    """Check and forget a call: 1, or 0 when it was counted before."""
+    """Check and remove an ended call; return 1, or 0 if the call was removed before."""
     if connection.streams.pop(stream.id, None) is None:
         return 0
     if stream.status != "0" or stream.received != expected:
@@ -83,10 +85,10 @@ def _closed(connection: Connection, stream: Stream, expected: int) -> int:
 
 
 def pingpong(address: str, body: Body, *, streams: int, count: int) -> list[float]:
-    """Seconds of each of about ``count`` round trips, the first tenth left out.
+    """Return the seconds of each of about ``count`` round trips, without the first tenth.
 
     Raises:
-        WrongReplyError: A reply has other bytes than expected, or a call ends.
+        WrongReplyError: A reply has another length than expected, or a call ends.
     """
     size = len(first_reply(address, body))
     connection = Connection(address)
@@ -112,16 +114,16 @@ def pingpong(address: str, body: Body, *, streams: int, count: int) -> list[floa
 
 
 def summary(seconds: list[float]) -> dict[str, float]:
-    """p50 and p99 in microseconds."""
+    """Return ``p50`` and ``p99`` of the times, in microseconds."""
     cuts = quantiles(seconds, n=100)
     return {"p50": cuts[49] * 1e6, "p99": cuts[98] * 1e6}
 
 
 def run(mode: str, address: str, row: Row) -> dict[str, float]:
-    """Measure in a pinned process: ``seconds`` for a load, ``p50`` and ``p99`` for a ping-pong.
+    """Run a mode in a pinned process; return ``seconds`` of a load, or ``p50`` and ``p99`` of a ping-pong in µs.
 
     Raises:
-        WrongReplyError: The process says so.
+        WrongReplyError: The process failed, for example because of a wrong reply.
     """
     command = [sys.executable, "-m", "benchmarks.client", mode, address, row.name, "--calls", str(row.calls)]
     done = subprocess.run(pinned(DRIVER_CORE, command), capture_output=True, text=True, check=False, timeout=120)
@@ -132,7 +134,7 @@ def run(mode: str, address: str, row: Row) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure once and print JSON."""
+    """Run the mode named on the command line, and print the figures in JSON."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.client", description=__doc__)
     options.add_argument("mode", choices=("load", "pingpong"))
     options.add_argument("address")

@@ -1,8 +1,8 @@
 """An invoker whose threads run under cProfile: ``COUNTS=FOLDER python -P benchmarks/counted.py ENTRYPOINT [FLAG...]``.
 
-Each SIGUSR1 writes what was counted until then into FOLDER, as 0.json, 1.json and so on: for each function the calls if
-it is one of Python, the calls if it is one of C, and its own processor time in seconds. Run it with ``-P``: this folder
-has a `profile` too.
+Each SIGUSR1 writes the counts since the start into FOLDER, as 0.json, 1.json and so on: for each function, its calls if
+it is written in Python, its calls if it is written in C, and its own processor time in seconds. ``-P`` is needed, since
+this folder has a module `profile` too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 
 class Counter:
-    """A profile for each thread, made by the thread itself."""
+    """Keeps a profile for each thread; the thread itself makes it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,20 +30,20 @@ class Counter:
         self._numbers = count()
 
     def begin(self, *_: Any) -> None:
-        """Count what this thread does from now on."""
-        profile = cProfile.Profile(time.thread_time)  # the time of waiting would hide all else
+        """Begin to count the function calls of this thread."""
+        profile = cProfile.Profile(time.thread_time)  # wall time would include waiting
         self._own.profile = profile
         self._profiles.append(profile)
         profile.enable()
 
     def end(self) -> None:
-        """Count no more in this thread; from Python 3.12 on, in none."""
+        """Stop counting in this thread, or in all threads from Python 3.12 on."""
         self._own.profile.disable()
 
     def write(self, *_: Any) -> None:
-        """Write the sums; writing them is not counted."""
+        """Write the sums over all threads to the next file; the writing itself is not counted."""
         self._own.profile.disable()
-        gc.disable()  # a collection could let another thread run while its entries are listed
+        gc.disable()  # a garbage collection could switch to another thread while that thread's profile is read
         entries = [entry for profile in self._profiles for entry in profile.getstats()]
         gc.enable()
         sums: dict[str, list[float]] = {}
@@ -60,12 +60,12 @@ class Counter:
 
 
 def main() -> int:
-    """Serve."""
+    """Run the server with the counter in each of its threads."""
     from invoker.cli.main import main as serve
 
     counter = Counter(Path(os.environ["COUNTS"]))
     signal.signal(signal.SIGUSR1, counter.write)
-    if sys.version_info < (3, 12):  # from there on one profile counts for all threads, and a second one is an error
+    if sys.version_info < (3, 12):  # from 3.12 on, one profile counts all threads, and a second one is an error
         threading.setprofile(counter.begin)
     counter.begin()
     return serve(sys.argv[1:])

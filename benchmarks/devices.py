@@ -1,4 +1,4 @@
-"""What devices cost a server of federated rounds while they wait for one: memory of each, and checkins a second."""
+"""Measures devices that wait for a federated round: the server's memory per device, and checkins per second."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ selection_timeout_s = 3600.0
 
 
 def initial() -> bytes:
-    """A checkpoint that nobody gets."""
+    """Return an empty checkpoint; no round begins, so no device downloads it."""
     return b""
 
 
 def devices(columns: Sequence[Series], *, quick: bool) -> str:  # noqa: ARG001 - every row of the table takes them
-    """A row for each gRPC transport: devices that check in with an ack, and then wait for a round."""
+    """Measure devices that check in with an ack and wait for a round; the table has a row for each gRPC transport."""
     rows = []
     many = 1000 if quick else 10_000
     for transport in ("fast", "aio"):
@@ -71,7 +71,7 @@ def _figures(transport: str, many: int) -> list[str]:
 
 
 async def _measured(server: Any, many: int) -> list[str]:
-    pid = server._process.pid  # noqa: SLF001 - nobody else needs it
+    pid = server._process.pid  # noqa: SLF001 - only benchmarks need the process
     options = (("grpc.use_local_subchannel_pool", 1),)
     channels = [grpc.aio.insecure_channel(server.grpc, options) for _ in range(_CHANNELS)]
     calls: list[Any] = []
@@ -84,7 +84,7 @@ async def _measured(server: Any, many: int) -> list[str]:
         began = time.perf_counter()
         for call in calls:
             call.cancel()
-        while _waiting(server.http):  # noqa: ASYNC110 - the server tells nobody
+        while _waiting(server.http):  # noqa: ASYNC110 - the server has no event for this
             await asyncio.sleep(0.02)
         left = time.perf_counter() - began
     finally:
@@ -111,7 +111,7 @@ async def _check_in(channels: Sequence[grpc.aio.Channel], many: int, calls: list
 
 
 def _waiting(http: str) -> float:
-    """How many devices the server says are waiting."""
+    """Read the number of waiting devices from the server's metrics."""
     import urllib.request
 
     with urllib.request.urlopen(f"http://{http}/metrics", timeout=10) as answer:

@@ -1,4 +1,5 @@
-"""Evergreen beside riff on the same function, in the same run: rates, time to the first output, memory, disorder."""
+"""Evergreen compared with riff on the same function: rates, time to the first output, memory, and fragments out of
+order."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _PER_MESSAGE = 500
 
 
 def evergreen(columns: Sequence[Series], *, quick: bool) -> str:
-    """All four tables; a sentence where they cannot be had."""
+    """Make all four tables, or one sentence if h2load is not installed."""
     if shutil.which("h2load") is None:
         return "### Evergreen\n\nLeft out: h2load is missing (Debian: nghttp2-client)."
     ours_ = [one for one in columns if one.driver == "auto" and one.base in {"gen", "agen"}]
@@ -71,14 +72,14 @@ def _tried(do: Callable[[], str]) -> list[str]:
 
 
 def action(name: str, **inputs: str) -> bytes:
-    """A framed message with one action, whose output node is ``r``."""
+    """Make a framed message with one action whose output node is ``r``."""
     made = pb.Action(name=name, outputs=[pb.NamedParameter(name="out", id="r")])
     made.inputs.extend(pb.NamedParameter(name=key, id=value) for key, value in inputs.items())
     return framed(pb.SessionMessage(actions=[made]).SerializeToString())
 
 
 def fragments(count: int, *, each: int = 1, node: str = "p", order: Sequence[int] = ()) -> bytes:
-    """Framed messages with the fragments of one text leaf, ``each`` to a message, in this order of seq."""
+    """Make framed messages with the fragments of one text node, ``each`` per message, in this ``order`` of seq."""
     seqs = list(order) or list(range(count))
     made = [_fragment(node, seq, is_last=seq == count - 1) for seq in seqs]
     groups = (made[at : at + each] for at in range(0, count, each))
@@ -98,7 +99,7 @@ def _payload(seq: int) -> bytes:
 
 
 def replied(stream: Stream) -> bytes:
-    """The bytes of node ``r`` in what a stream has kept.
+    """Return the bytes of node ``r`` in the messages that a stream has received.
 
     Raises:
         WrongReplyError: The session failed.
@@ -115,7 +116,7 @@ def replied(stream: Stream) -> bytes:
 
 
 def session(address: str, body: bytes) -> tuple[bytes, float]:
-    """One session to its end: the bytes of ``r``, and the seconds it took.
+    """Run one session to its end; return the bytes of node ``r``, and the seconds of the session.
 
     Raises:
         WrongReplyError: The session failed.
@@ -144,7 +145,7 @@ def _rates(series: Series, address: str, number: int) -> list[list[str]]:
         body = action(series.base, values="p") + fragments(FRAGMENTS, each=each)
         whole = b"".join(map(_payload, range(FRAGMENTS)))
         if session(address, body)[0] != whole:
-            raise WrongReplyError("the echo of a session is not what was sent")
+            raise WrongReplyError("the session's echo differs from what was sent")
         row = Row("evergreen", "", streams, calls, Body(FRAGMENTS, b"x" * SIZE))
         frames, parts = [], []
         for _ in range(number):
@@ -171,12 +172,12 @@ def _first(series: Series, address: str, *, quick: bool) -> list[list[str]]:
 
 
 def _first_of(connection: Connection, start: bytes, first: bytes, count: int) -> float:
-    """Median seconds from a first frame to its reply, each on a stream of its own that is under way."""
+    """Return the median seconds from a stream's first value to its reply; the stream's function waits already."""
     took: list[float] = []
     for _ in range(count):
         stream = connection.open(start)
         connection.flush()
-        time.sleep(0.002)  # the function waits by now
+        time.sleep(0.002)  # by now the function waits for its first value
         began = time.perf_counter()
         connection.send(stream, first)
         while not stream.received:
@@ -191,14 +192,14 @@ def _first_of(connection: Connection, start: bytes, first: bytes, count: int) ->
 
 
 def _memory(count: int) -> str:
-    """A session that holds many small leaves under one root."""
+    """Measure the memory of a session with many small nodes."""
     with serving(ours("agen", driver="auto")) as (address, pid):
         session(address, action("agen", values="p") + fragments(10))
         before = resident_mib(pid)
         connection = Connection(address, path=PATH)
         began = time.perf_counter()
         stream = connection.open()
-        for at in range(0, count - 2, _PER_MESSAGE):  # the input and the output are nodes, too
+        for at in range(0, count - 2, _PER_MESSAGE):  # the input and the output are nodes too
             names = range(at, min(at + _PER_MESSAGE, count - 2))
             parts = [_fragment(f"node-{name}", 0, is_last=True) for name in names]
             connection.send(stream, framed(pb.SessionMessage(node_fragments=parts).SerializeToString()))
@@ -219,7 +220,7 @@ def _memory(count: int) -> str:
 
 
 def _disorder(number: int) -> str:
-    """One leaf of many fragments, in order and shuffled."""
+    """Compare one leaf's many fragments in order with the same fragments shuffled."""
     order = list(range(SHUFFLED))
     random.Random(7).shuffle(order)
     ordered, shuffled = [], []

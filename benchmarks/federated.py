@@ -1,7 +1,7 @@
-"""Accuracy over the rounds of functions/iris.toml and functions/iris_secagg.toml, against training in one place.
+"""Accuracy over the rounds of functions/iris.toml and functions/iris_secagg.toml, compared with central training.
 
-``python -m benchmarks.federated`` runs both: a real server, and fifty devices of a real ``invoker device``. It writes
-docs/explanation/plots/federated-accuracy.svg, and fails if a model is not as good as it must be.
+``python -m benchmarks.federated`` runs both files with a real server, and fifty devices of a real ``invoker device``.
+It writes docs/explanation/plots/federated-accuracy.svg, and fails if a model's accuracy differs by more than TOLERANCE.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ ROOT = Path(__file__).resolve().parent.parent
 PLOT = ROOT / "docs" / "explanation" / "plots" / "federated-accuracy.svg"
 ROUNDS, DEVICES = 20, 50
 TIMES = 26
-"""How often each device comes: for each round, and a few times more if it was too late or had to wait."""
+"""How often each device checks in: once per round, and a few more times in case it was late or had to wait."""
 
 TOLERANCE = 0.02
-"""Of accuracy after the last round, against training in one place by as many steps."""
+"""The allowed difference in accuracy after the last round, compared with central training of as many steps."""
 
 LIMIT_S = 300.0
 
 
 def accuracies(rounds: str, functions: Sequence[str]) -> list[float]:
-    """Run all rounds of a file over fifty devices, and give the accuracy after each.
+    """Run all rounds of a file with fifty devices, and return the accuracy after each round.
 
     Raises:
-        RuntimeError: Not all rounds came about.
+        RuntimeError: Not all rounds were completed.
     """
     server = TestServer(str(ROOT / "functions" / rounds), "--federated-peer-sessions", "100")
     try:
@@ -46,12 +46,12 @@ def accuracies(rounds: str, functions: Sequence[str]) -> list[float]:
     finally:
         server.close()
     if len(found) != ROUNDS:
-        raise RuntimeError(f"{len(found)} of {ROUNDS} rounds of {rounds} came about")
+        raise RuntimeError(f"{len(found)} of {ROUNDS} rounds of {rounds} were completed")
     return found
 
 
 def main() -> int:
-    """Measure, draw and judge."""
+    """Run both files, write the plot, and return 1 if an accuracy differs too much."""
     central = [federated.accuracy(federated.central(count)) for count in range(1, ROUNDS + 1)]
     measured = {
         "plain": accuracies("iris.toml", ["functions.federated:train", "functions.federated:eligible"]),
@@ -62,7 +62,7 @@ def main() -> int:
     worst = max(abs(one[-1] - central[-1]) for one in measured.values())
     for name, values in lines.items():
         print(f"{name:13} {values[0]:.3f} after the first round, {values[-1]:.3f} after the last")
-    print(f"the largest difference at the end is {worst:.3f}; {TOLERANCE} are allowed")
+    print(f"the largest difference at the end is {worst:.3f}; at most {TOLERANCE} is allowed")
     return 0 if worst <= TOLERANCE else 1
 
 

@@ -1,4 +1,4 @@
-"""Inferences beside a bare ASGI echo and a JSON endpoint: round trips, memory, neighbours, batches."""
+"""GraphPipe compared with a bare ASGI echo and a JSON endpoint: round trips, memory, concurrent requests, batches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from invoker.tensors.arrays import Array, to_array, to_tensor
 
 CLIENTS = 64
 LIMIT_BYTES = 80 << 20
-"""A tensor of 64 MiB is a request of some bytes more, so both limits that are 64 MiB by default have to be raised."""
+"""A request with a tensor of 64 MiB is a few bytes larger, so both limits that are 64 MiB by default must be raised."""
 
 _MIB = 1 << 20
 _SIZES = ((1 << 10, "1 KiB", 500), (_MIB, "1 MiB", 50), (64 << 20, "64 MiB", 4))
@@ -41,7 +41,7 @@ Ask = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConnectionOps:
-    """One way to have a tensor back: a server, and who asks it; what comes is ``times`` what was sent."""
+    """A server and its client, which sends a tensor; the reply has the same tensor multiplied by ``times``."""
 
     name: str
     label: str
@@ -52,14 +52,14 @@ class ConnectionOps:
     times: int = 1
 
     def body(self, array: Array) -> bytes:
-        """What is sent."""
+        """Return the request body that has the array."""
         if self.is_json:
             return msgspec.json.encode(array.tolist())
         return bytes(write_request(InferRequest((to_tensor(array),))))
 
     @contextmanager
     def asking(self, address: str, array: Array) -> Iterator[Ask]:
-        """What asks once, over a connection that is kept."""
+        """Open a connection; the block gets a function that sends one request and returns the reply."""
         if self.is_ours:
             with GraphPipe(f"http://{address}/graphpipe", limit_bytes=LIMIT_BYTES) as client:
                 yield lambda: client.infer(array)
@@ -72,21 +72,22 @@ class ConnectionOps:
             asker.close()
 
     def check(self, reply: Any, array: Array) -> None:
-        """Look into a reply.
+        """Check that a reply has the expected array.
 
         Raises:
-            WrongReplyError: It is not the tensor that is due.
+            WrongReplyError: The array is not the expected one.
         """
         if self.is_ours:
             found = reply
         elif self.is_json:
             found = np.array(msgspec.json.decode(reply.body), np.float32)
         elif self.name.startswith("bare"):
-            found = to_array(read_request(bytes(reply.body), LIMIT_BYTES).tensors[0])  # type: ignore[union-attr]  # an inference
+            # the request is an inference
+            found = to_array(read_request(bytes(reply.body), LIMIT_BYTES).tensors[0])  # type: ignore[union-attr]
         else:
             found = to_array(read_infer_response(bytes(reply.body), LIMIT_BYTES).tensors[0])
         if found.dtype != array.dtype or not np.array_equal(found, array * self.times):
-            raise WrongReplyError(f"{self.name}: the tensor is another")
+            raise WrongReplyError(f"{self.name}: the reply is not the expected tensor")
 
 
 def _ours(function: str, *flags: str) -> list[str]:
@@ -129,7 +130,7 @@ _HELD = (
 
 
 def graphpipe(_: Sequence[Series], *, quick: bool) -> str:
-    """All tables but that of batches."""
+    """Make all tables except that of `batches`."""
     rounds = 1 if quick else 3
     with _on_driver_core():
         parts = [_times(size, title, max(2, count // 5) if quick else count, rounds) for size, title, count in _SIZES]
@@ -204,7 +205,7 @@ def _ms(seconds: float) -> str:
 
 
 def _memory(size: int, title: str) -> str:
-    """Peak growth of a process that has answered only small requests before."""
+    """Measure the peak growth of memory in a server that has answered only small requests before."""
     array, rows = _array(size), []
     for way in _HELD:
         with serving(way.command, transport=way.transport) as (address, pid):
@@ -225,7 +226,7 @@ def _memory(size: int, title: str) -> str:
 
 
 def _beside(count: int) -> str:
-    """1 KiB requests while others of 64 MiB are under way."""
+    """Measure 1 KiB requests alone, and while requests of 64 MiB are in flight."""
     small, large, rows = _array(1024), _array(64 << 20), []
     for way in (BARE, SYNC, ASYNC):
         with serving(way.command, transport=way.transport) as (address, _), way.asking(address, small) as ask:
@@ -243,7 +244,7 @@ def _beside(count: int) -> str:
 
 
 def batches(_: Sequence[Series], *, quick: bool, samples: Samples) -> str:
-    """Single rows by many clients at once; figures of both transports, and those of HTTP into ``samples``."""
+    """Measure many clients that send single rows, for both transports; HTTP's figures are added to ``samples``."""
     with _on_driver_core():
         return _batches(10 if quick else 40, 1 if quick else 3, samples)
 

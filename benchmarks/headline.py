@@ -1,6 +1,6 @@
-"""The plot of the README: requests a second beside FastAPI, of the figures that results.md has.
+"""Makes the README's plot from results.md: requests per second, compared with FastAPI.
 
-``python -m benchmarks.headline`` writes it anew; `make bench` does so, too.
+``python -m benchmarks.headline`` and `make bench` write the plot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BARS = {
 
 
 def headline(report: str) -> str:
-    """The text of the SVG file for a report.
+    """Make the text of the SVG file from the report's Markdown.
 
     Raises:
         KeyError: The report lacks one of the figures.

@@ -1,4 +1,4 @@
-"""Clients that do next to nothing: a POST over a connection that is kept, and a buffer behind its length."""
+"""Minimal clients on a connection that is kept: a POST by HTTP/1.1, and a buffer behind its length by bare TCP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OCTETS = {"content-type": OCTETS}
 
 
 class Got(NamedTuple):
-    """A reply: its body, which the next reply overwrites, and the bytes of all of it."""
+    """A reply: its body, which the next reply overwrites, and the size of the whole reply with its head."""
 
     body: memoryview
     reply_bytes: int
@@ -28,9 +28,9 @@ class Post:
 
     Args:
         address: ``host:port``.
-        body: What is posted each time.
-        path: Where to.
-        headers: Others than those of any request.
+        body: The body of each request.
+        path: The path of each request.
+        headers: Headers besides host and content-length.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Post:
         self._reply = bytearray(len(body) + _HEAD_BYTES)
 
     def ask(self) -> Got:
-        """Send the request and wait for the reply.
+        """Send the request and return the reply.
 
         Raises:
             WrongReplyError: The status is not 200, or the connection ends.
@@ -61,12 +61,12 @@ class Post:
         return Got(view[body:until], until)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the socket."""
         self._sock.close()
 
 
 class Framed:
-    """One connection to a socket that takes each buffer behind its length; with the methods of `Post`."""
+    """One connection of GraphPipe's bare TCP, where a length precedes each buffer; it has the methods of `Post`."""
 
     def __init__(self, address: str, body: bytes) -> None:
         self._sock = connect(address)
@@ -74,7 +74,7 @@ class Framed:
         self._reply = bytearray(len(body) + _HEAD_BYTES)
 
     def ask(self) -> Got:
-        """Send the request and wait for the reply.
+        """Send the request and return the reply.
 
         Raises:
             WrongReplyError: The connection ends.
@@ -88,22 +88,22 @@ class Framed:
         return Got(view[4:until], until)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the socket."""
         self._sock.close()
 
 
 def request(address: str, body: bytes, *, path: str = "/graphpipe", headers: Mapping[str, str] = _OCTETS) -> bytes:
-    """A whole request."""
+    """Make a whole POST request."""
     lines = [f"POST {path} HTTP/1.1", f"Host: {address}", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def length(head: bytes) -> int:
-    """Bytes of the body that a head announces.
+    """Return the content-length of a response head.
 
     Raises:
-        WrongReplyError: The status is not 200, or there is no length.
+        WrongReplyError: The status is not 200, or there is no content-length.
     """
     status, *lines = head.lower().split(b"\r\n")
     found = [int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")]
@@ -114,7 +114,7 @@ def length(head: bytes) -> int:
 
 @dataclass(slots=True)
 class _State:
-    """A connection of several: bytes that are due of its reply, requests that are left with this one."""
+    """One of several connections: bytes missing from the current reply, and requests left with the current one."""
 
     sock: socket.socket
     due: int
@@ -122,17 +122,17 @@ class _State:
 
 
 def rate(address: str, whole: bytes, reply_bytes: int, *, connections: int, each: int) -> float:
-    """Requests a second over several connections, each with one under way.
+    """Send requests over several connections, each with one in flight; return requests per second.
 
     Args:
         address: ``host:port``.
-        whole: A request as it is sent.
-        reply_bytes: Of a whole reply, head included.
-        connections: How many.
-        each: Requests of each.
+        whole: The bytes of one whole request.
+        reply_bytes: The size of a whole reply, head included.
+        connections: The number of connections.
+        each: The number of requests of each connection.
 
     Raises:
-        WrongReplyError: Other numbers of bytes came.
+        WrongReplyError: A reply has more bytes than ``reply_bytes``, or a connection ends.
     """
     socks = [connect(address) for _ in range(connections)]
     selector = selectors.DefaultSelector()
@@ -146,7 +146,7 @@ def rate(address: str, whole: bytes, reply_bytes: int, *, connections: int, each
             state: _State = key.data
             state.due -= len(state.sock.recv(_HEAD_BYTES)) or reply_bytes + 1
             if state.due < 0:
-                raise WrongReplyError("more came than a reply, or the end")
+                raise WrongReplyError("a reply is too long, or the connection ended")
             if state.due == 0:
                 state.left -= 1
                 if state.left:
@@ -162,7 +162,7 @@ def rate(address: str, whole: bytes, reply_bytes: int, *, connections: int, each
 
 
 def connect(address: str) -> socket.socket:
-    """A connection that sends at once."""
+    """Connect to ``host:port`` with TCP_NODELAY."""
     host, _, port = address.rpartition(":")
     sock = socket.create_connection((host, int(port)), timeout=_TIMEOUT_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

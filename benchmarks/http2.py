@@ -1,7 +1,7 @@
-"""A small HTTP/2 client for measurements: one thread, one socket, many gRPC streams, nothing hidden.
+"""A small HTTP/2 client for measurements: one thread, one socket, many gRPC streams.
 
-It is kept low in noise (one ``recv`` and one ``send`` a turn, no loop, no locks) and open to misuse: windows can be
-withheld, streams left idle. Not for anything but measuring: no TLS, no padding, no priorities.
+It has little overhead (one ``recv`` and one ``send`` a turn, no event loop, no locks), and can behave badly on purpose:
+it can withhold windows and leave streams idle. It has no TLS, no padding and no priorities.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _END_STREAM, _ACK, _END_HEADERS, _PADDED = 1, 1, 4, 8
 _HEAD = struct.Struct(">HBBBL")
 _SETTING = struct.Struct(">HL")
 AGENT = "invoker-bench grpc-c/58.0.0"
-"""Of most clients; half-closes of peers that are not known would have to settle (R-109)."""
+"""The user-agent of a client library whose half-close invoker does not have to wait for (R-109)."""
 _TABLE_SIZE, _PUSH, _STREAMS, _INITIAL_WINDOW, _FRAME_SIZE = 1, 2, 3, 4, 5
 
 
 class WireError(Exception):
-    """The server broke the connection, or fell silent."""
+    """The server broke the connection, or sent nothing for too long."""
 
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One call: what waits to be sent, and what came; the bytes only if ``kept`` is a bytearray."""
+    """One call: its pending parts and the number of bytes received; ``kept`` gets these bytes if it is a bytearray."""
 
     id: int
     window: int
@@ -47,21 +47,21 @@ class Stream:
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One HTTP/2 frame."""
+    """Make one HTTP/2 frame."""
     length = len(payload)
     return _HEAD.pack(length >> 8, length & 255, kind, flags, stream) + payload
 
 
 def literal(name: str, value: str) -> bytes:
-    """One header field as HPACK writes it without index and without Huffman code."""
+    """Encode one header field by HPACK, without index and without Huffman code."""
     return b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
 
 
 class Connection:
-    """A connection whose streams are driven by ``turn``.
+    """A connection; each ``turn`` sends and receives for all its streams.
 
-    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``; ``path`` is the method,
-    ``metadata`` that of every call.
+    ``stream_window`` and ``window`` are the bytes that the server may send before ``grant``; ``path`` is the path of
+    the gRPC method; ``metadata`` is sent with every call.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Connection:
             self.grant(window - DEFAULT_WINDOW)
 
     def open(self, data: bytes = b"", *, half_close: bool = False) -> Stream:
-        """A new call with the first bytes of its body; it leaves with the next ``turn`` or ``flush``."""
+        """Open a call with the first bytes of its body; the next ``turn`` or ``flush`` sends them."""
         stream = Stream(self._next_id, self._initial_window)
         self._next_id += 2
         self.streams[stream.id] = stream
@@ -107,21 +107,21 @@ class Connection:
         return stream
 
     def send(self, stream: Stream, data: bytes = b"", *, half_close: bool = False) -> None:
-        """Queue bytes of a body, and its end."""
+        """Queue bytes of a call's body; ``half_close`` ends the body."""
         if data:
             stream.pending.append(memoryview(data))
         stream.half_closes = stream.half_closes or half_close
         self._sending.append(stream)
 
     def grant(self, size: int, stream: int = 0) -> None:
-        """Let the server send so many bytes more, to a stream or (0) to all of them."""
+        """Let the server send ``size`` more bytes on a stream, or on the connection if ``stream`` is 0."""
         self._out += frame(_WINDOW, 0, stream, size.to_bytes(4, "big"))
 
     def turn(self, timeout_s: float = SILENCE_S) -> list[Stream]:
-        """Send what can be sent, wait for what comes: the streams that got data or ended.
+        """Send as much as possible, wait for frames, and return the streams that got data or ended.
 
         Raises:
-            WireError: Nothing moved for that long, or the connection broke.
+            WireError: Nothing could be sent or received for ``timeout_s``, or the connection broke.
         """
         self.flush()
         readable, writable, _ = select([self._socket], [self._socket] if self._out else [], [], timeout_s)
@@ -129,7 +129,7 @@ class Connection:
             self.flush()
         if not readable:
             if not writable:
-                raise WireError(f"nothing moved for {timeout_s} s")
+                raise WireError(f"nothing could be sent or received for {timeout_s} s")
             return []
         data = self._socket.recv(1 << 18)
         if not data:
@@ -137,7 +137,7 @@ class Connection:
         return self._parse(self._rest + data if self._rest else data)
 
     def flush(self) -> None:
-        """Write as much as windows and the socket take."""
+        """Send as much as the windows and the socket allow."""
         while self._sending and self._window > 0:
             if not self._frames(self._sending.popleft()):
                 break
@@ -149,27 +149,27 @@ class Connection:
             del self._out[:sent]
 
     def settle(self) -> None:
-        """Wait for the server's SETTINGS, to know its limits."""
+        """Wait for the server's SETTINGS, which have its limits."""
         while not self._settled:
             self.turn()
 
     def drain(self) -> None:
-        """Read what is there, without waiting."""
+        """Handle the bytes that the socket has now, without waiting."""
         while select([self._socket], [], [], 0)[0]:
             self.turn(0)
 
     def close(self) -> None:
-        """Close the socket: every open call is cancelled."""
+        """Close the socket, which cancels every open call."""
         self._socket.close()
 
     def _frames(self, stream: Stream) -> bool:
-        """Move a stream's bytes into DATA frames; False when the connection's window is used up."""
+        """Move a stream's pending bytes into DATA frames; return False when the connection's window is used up."""
         while stream.pending and not stream.ended:
             size = min(len(stream.pending[0]), self._frame_size, self._window, stream.window)
             if size <= 0:
                 if self._window <= 0:
                     self._sending.appendleft(stream)
-                return self._window > 0  # else a WINDOW_UPDATE of the stream puts it back
+                return self._window > 0  # otherwise the stream's next WINDOW_UPDATE queues the stream again
             part = stream.pending[0][:size]
             rest = stream.pending[0][size:]
             if rest:
@@ -238,7 +238,7 @@ class Connection:
             raise WireError(f"GOAWAY: {payload[8:]!r}")
 
     def _status(self) -> str:
-        """``grpc-status`` of the finished header block; blocks are stateless, since the table has no room."""
+        """Return ``grpc-status`` of the finished header block; blocks can be cached, since HPACK's table has size 0."""
         block, self._block = self._block, b""
         if block not in self._statuses:
             fields = {str(name): str(value) for name, value in self._decoder.decode(block, raw=False)}

@@ -1,4 +1,5 @@
-"""An echo in the process, and tools in child processes: an echo, and two that pass their limits."""
+"""Tools that run in child processes: an echo, and two that exceed their limits; beside them, the echo of this
+process."""
 
 from __future__ import annotations
 
@@ -10,20 +11,20 @@ __all__ = ["eats", "echo", "isolated", "spins"]
 
 @function(isolation="process")
 def isolated(value: str) -> str:
-    """The text itself, from a child process."""
+    """Return the text, from a child process."""
     return value
 
 
 @function(isolation="process", timeout_s=0.5)
 def spins() -> int:
-    """Hears nothing, for ever."""
+    """Spin for ever without reacting to a cancellation."""
     while True:
         pass
 
 
 @function(isolation="process", memory_bytes=512 << 20)
 def eats() -> int:
-    """More and more memory."""
+    """Allocate more and more memory."""
     held = []
     while True:
         held.append(bytes(16 << 20))

@@ -1,6 +1,6 @@
-"""What the streams of HTTP and WebSocket carry, byte for byte: our servers, the peers and the client agree on it.
+"""The exact bytes of streams by HTTP and WebSocket, for invoker, the other servers and the client.
 
-No import of ours stands here, so that a peer's environment can do without invoker.
+This module does not import invoker, since the environments of other servers do not have it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ END_EVENT = b"event: end\ndata: {}\n\n"
 
 
 def item(number: int) -> dict[str, Any]:
-    """The value that a function yields."""
+    """Return the item of this number, as a function yields it."""
     return {"n": number, "text": TEXT}
 
 
 def encoded(value: Any) -> bytes:
-    """JSON without blanks."""
+    """Encode a value as JSON without blanks."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 
 def streamed(form: str, count: int) -> bytes:
-    """The whole body of a stream of so many items."""
+    """Make the whole body of a stream of ``count`` items; ``form`` is its media type, SSE or NDJSON."""
     if form == NDJSON:
         return b"".join(encoded(item(number)) + b"\n" for number in range(count))
     events = (b"id: %d\ndata: %b\n\n" % (number + 1, encoded(item(number))) for number in range(count))
@@ -32,10 +32,10 @@ def streamed(form: str, count: int) -> bytes:
 
 
 LINE = encoded(item(1234)) + b"\n"
-"""Of a request in NDJSON that is echoed."""
+"""A line of NDJSON that is sent and echoed."""
 
 SAID = encoded({"data": item(1234)})
 TOLD = encoded({"output": "out", "data": item(1234)})
-"""A message to a WebSocket, and the one that answers it."""
+"""A message to a WebSocket (SAID), and its reply (TOLD)."""
 
 END_SAID = END_TOLD = encoded({"end": True})

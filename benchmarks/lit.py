@@ -1,18 +1,18 @@
-"""The model of LitServe in `benchmarks.peer`; a file of its own, since its worker process imports it by name."""
+"""The LitServe model for `benchmarks.peer`; it needs a module, since LitServe's worker process imports it by name."""
 
 from typing import Any
 
-from fastapi import Request  # type: ignore[import-not-found]  # it is installed where it runs
+from fastapi import Request  # type: ignore[import-not-found]  # installed only in the environment of peers
 from litserve import LitAPI  # type: ignore[import-not-found]  # as above
 
 
 class Api(LitAPI):  # type: ignore[misc]  # as above
-    """Gives back the nested lists that came, or the square of a number."""
+    """Returns the nested lists of the request, or the square of its number."""
 
     def setup(self, device: str) -> None:
         pass
 
-    def decode_request(self, request: Request) -> Any:  # LitServe passes what the JSON means
+    def decode_request(self, request: Request) -> Any:  # LitServe passes the parsed JSON
         return request
 
     def predict(self, x: Any) -> Any:

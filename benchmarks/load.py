@@ -1,6 +1,6 @@
-"""One measurement by the driver that the row asks for, pinned to core 1; our own client stands in for a missing h2load.
+"""Measures one row with the driver it names, pinned to core 1; `benchmarks.client` is used if h2load is not installed.
 
-Every reply byte is counted, since h2load looks at the HTTP status only.
+The reply bytes are counted, since h2load itself checks only the HTTP status.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 def measure(address: str, row: Row, asked: Question | None = None) -> dict[str, float]:
-    """``rate`` of a load; of single calls also ``p50`` and ``p99`` in microseconds.
+    """Measure a row; return ``rate`` of a load, and ``p50`` and ``p99`` in microseconds where single calls are timed.
 
     Raises:
-        WrongReplyError: The reply bytes are not those that the row expects.
+        WrongReplyError: A reply is not the one that the row expects.
     """
     if row.mode == "pingpong":
         return client.run("pingpong", address, row)
@@ -45,7 +45,7 @@ def measure(address: str, row: Row, asked: Question | None = None) -> dict[str, 
 
 
 def _posted(address: str, row: Row, asked: Question) -> dict[str, float]:
-    """Requests of one kind over connections that are kept."""
+    """Send the same HTTP request over kept connections."""
     reply = asked.ask(address)
     if row.driver != "h2load":
         more = {"path": asked.path, "headers": asked.headers}
@@ -60,10 +60,10 @@ def _posted(address: str, row: Row, asked: Question) -> dict[str, float]:
 
 
 def h2load(address: str, row: Row, *, connections: int = 1, core: int | None = DRIVER_CORE) -> float:
-    """Seconds that h2load needs for a row; ``streams`` is for each connection.
+    """Run a row's calls by h2load and return the seconds; the row's ``streams`` are for each connection.
 
     Raises:
-        WrongReplyError: The reply bytes are not calls x frames x (5 + frame length).
+        WrongReplyError: The number of reply bytes is not calls x frames x (5 + frame length).
     """
     url = f"http://{address}/streaming.Riff/Invoke"
     flags = ["-c", str(connections), "-m", str(row.streams), "-n", str(row.calls)]
@@ -73,7 +73,7 @@ def h2load(address: str, row: Row, *, connections: int = 1, core: int | None = D
 
 
 def loaded(url: str, body: bytes, *, streams: int, calls: int) -> tuple[float, int]:
-    """Run h2load: seconds, and bytes of DATA payload."""
+    """Run h2load; return the seconds, and the bytes of DATA payload."""
     return parse(_h2load(url, body, ["-m", str(streams), "-n", str(calls)], _headers(AGENT)))
 
 
@@ -84,7 +84,7 @@ def _headers(agent: str) -> list[str]:
 def _h2load(
     url: str, body: bytes, flags: Sequence[str], headers: Sequence[str], *, core: int | None = DRIVER_CORE
 ) -> str:
-    """Its report."""
+    """Run h2load and return its report."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(body)
         file.flush()
@@ -96,10 +96,10 @@ def _h2load(
 
 
 def parse(text: str) -> tuple[float, int]:
-    """h2load's report: seconds, and bytes of DATA payload.
+    """Return the seconds and the bytes of DATA payload of an h2load report.
 
     Raises:
-        ValueError: It is no such report.
+        ValueError: The text is not a report of h2load.
     """
     finished, data = _FINISHED.search(text), _DATA.search(text)
     if finished is None or data is None:
@@ -108,10 +108,10 @@ def parse(text: str) -> tuple[float, int]:
 
 
 def check(row: Row, data: int) -> None:
-    """Compare reply bytes with what a row expects.
+    """Compare the number of reply bytes with the number that a row expects.
 
     Raises:
-        WrongReplyError: There are more or less.
+        WrongReplyError: The numbers differ.
     """
     if data != row.calls * row.body.expected:
         raise WrongReplyError(f"{data} reply bytes, {row.calls * row.body.expected} expected")

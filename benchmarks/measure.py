@@ -1,4 +1,4 @@
-"""Rounds: all columns of a row one after another, row by row, and all of it again; medians and ratios come last."""
+"""Runs the rounds. A round measures each row, one column after another; medians and ratios are over all rounds."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from benchmarks.rows import Row
 from benchmarks.servers import Series, StartError, serving
 from benchmarks.streamers import Plan, run
 
-# (row, column) -> figure -> one value a round; the figures are rate, or p50 and p99.
+# (row, column) -> figure -> one value per round; the figures are rate, p50, p99 and core.
 Samples = dict[tuple[str, str], dict[str, list[float]]]
 
 
-# What makes a cell of a table "fails" and lets the run go on.
+# After one of these errors, the cell says "fails", and the run continues.
 FAILURES = (WrongReplyError, StartError, WireError, subprocess.SubprocessError)
 
 
 class Clock:
-    """How long each part of a run takes."""
+    """Measures the time of each part of a run."""
 
     def __init__(self) -> None:
         self.took: dict[str, float] = {}
         self._before = monotonic()
 
     def done(self, part: str) -> None:
-        """What has passed since the last part was done is this one's."""
+        """Add the time since the last call of ``done`` to this part."""
         now = monotonic()
         self.took[part] = self.took.get(part, 0.0) + now - self._before
         self._before = now
 
 
 class Fleet:
-    """The servers of one round, each started and warmed when it is first asked for."""
+    """The servers of one round; each is started and warmed up at its first use."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._served: dict[tuple[str, str, str], tuple[str, int]] = {}
 
     def served(self, series: Series, row: Row) -> tuple[str, int]:
-        """Where a column serves a row's work, and its process, which is 0 for one that we have not started."""
+        """Return the address of a column's server for a row, and its process id: 0 for a peer, which ran before."""
         key = (series.name, row.work, row.transport)
         if key not in self._served:
             found = (series.address, 0)
@@ -63,14 +63,14 @@ class Fleet:
 
 
 def warmer(row: Row) -> Row:
-    """A little of what a row sends; the half-close comes late, which no peer minds."""
+    """Make a short row that warms a server up for ``row``; its half-close comes late, which every server can handle."""
     payload = row.body.payload[:64]  # the JSON value is shorter
     body = Body(50, payload, row.body.media_type, row.body.inputs, row.body.headers)
     return Row("warm", "", 8, 32, body)
 
 
 def rounds(rows: Sequence[Row], columns: Sequence[Series], number: int, clock: Clock) -> Samples:
-    """Figures of every column of every row, one a round."""
+    """Measure every column of every row ``number`` times."""
     found: Samples = {}
     for done in range(number):
         with ExitStack() as stack:
@@ -96,7 +96,7 @@ def _one_row(row: Row, columns: Sequence[Series], fleet: Fleet, found: Samples) 
 
 
 def _figures(row: Row, series: Series, fleet: Fleet) -> dict[str, float]:
-    """All figures of a row, with ``core``: the microseconds of the server's core for a call."""
+    """Measure a row; ``core`` is the server's processor time for a call in microseconds."""
     address, pid = fleet.served(series, row)
     if row.is_stream:
         return _streamed(row, series, address, pid)
@@ -109,7 +109,7 @@ def _figures(row: Row, series: Series, fleet: Fleet) -> dict[str, float]:
 
 
 def _streamed(row: Row, series: Series, address: str, pid: int) -> dict[str, float]:
-    """The same of streams by HTTP and WebSocket; the processor time is that of an item."""
+    """Measure a row of streams by HTTP or WebSocket; ``core`` is the processor time for an item or message."""
     path = f"/{series.base}_json/ws" if row.mode == "talk" else "/"
     each = row.each if row.mode == "items" else row.each * row.calls // row.streams
     plan = Plan(row.mode, address, path, row.driver, row.streams, row.calls, each, row.window)
@@ -121,15 +121,15 @@ def _streamed(row: Row, series: Series, address: str, pid: int) -> dict[str, flo
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
-    """The ratio of two medians."""
+    """Return the ratio of two medians."""
     return median(values) / median(others)
 
 
 def shown(value: float) -> str:
-    """One figure; below ten with a digit behind the point."""
+    """Format a figure; below ten, it has one digit after the point."""
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 
 def say(text: str) -> None:
-    """Progress goes to stderr: stdout is the report."""
+    """Print progress to stderr, since stdout is for the report."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What streams cost in memory: slow readers, a flooded sleeper, a thousand or ten thousand idle calls."""
+"""The server's memory for streams: slow readers, a flooded function that sleeps, and up to 10,000 idle calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIB = 1 << 20
 
 
 def slow_readers(columns: Sequence[Series], *, quick: bool) -> str:
-    """64 connections with one call each of an endless function; each lets 64 KiB pass four times a second."""
+    """Call an endless function on 64 connections, each of which reads 64 KiB four times a second."""
     seconds = 2 if quick else 5
     found = _each(columns, lambda one: _slow(one, seconds), ("gen", "agen"))
     title = f"{READERS} slow readers of 64 KiB frames, peak growth within {seconds} s"
@@ -28,20 +28,20 @@ def slow_readers(columns: Sequence[Series], *, quick: bool) -> str:
 
 
 def flooded(columns: Sequence[Series], *, quick: bool) -> str:
-    """One call that sends 1 MiB frames to a function that sleeps, until nothing moves any more."""
+    """Send 1 MiB frames to a function that sleeps, until the server's window is closed."""
     offered = 64 if quick else 1024
     found = _each(columns, lambda one: _flooded(one, offered), ("gen", "agen"))
     return table(f"{offered} MiB offered to a sleeping function", ("server", "MiB taken", "MiB growth"), found)
 
 
 def idle_sync(columns: Sequence[Series], *, quick: bool) -> str:
-    """Calls of a sync generator that got one frame, answered it and wait for the next."""
+    """Measure calls of a sync generator that have answered one frame and wait for the next."""
     count = 200 if quick else 1000
     return _idle_table(count, columns, ("gen",))
 
 
 def idle_async(columns: Sequence[Series], *, quick: bool) -> str:
-    """Calls of an async generator that got one frame, answered it and wait for the next."""
+    """Measure calls of an async generator that have answered one frame and wait for the next."""
     count = 1000 if quick else 10_000
     return _idle_table(count, columns, ("agen", "bare", "cpp"))
 
@@ -106,7 +106,7 @@ def _flooded(series: Series, offered_mib: int) -> list[str]:
             while not call.ended and call.pending:
                 connection.turn(2)
         except WireError:
-            pass  # nothing moves: the server has closed its window
+            pass  # the server has closed its window
         if call.ended:
             raise WrongReplyError(f"the call ended with status {call.status}")
         left = sum(len(part) for part in call.pending)
@@ -118,7 +118,7 @@ def _flooded(series: Series, offered_mib: int) -> list[str]:
 def _idle(series: Series, count: int) -> list[str]:
     body = Body(1, b"x" * 16)
     with serving(series.command("echo")) as (address, pid):
-        _answered(*_opened(address, 1, body), body)  # what the first call loads is not the streams' cost
+        _answered(*_opened(address, 1, body), body)  # modules that the first call loads are not a cost of streams
         before, began = resident_mib(pid), time.monotonic()
         held = [_opened(address, min(PER_CONNECTION, count - at), body) for at in range(0, count, PER_CONNECTION)]
         for connection, streams in held:
@@ -137,12 +137,12 @@ def _opened(address: str, count: int, body: Body) -> tuple[Connection, list[Stre
     connection = Connection(address)
     connection.settle()
     if connection.most_streams < count:
-        raise WrongReplyError(f"the server allows {connection.most_streams} streams a connection")
+        raise WrongReplyError(f"the server allows {connection.most_streams} streams per connection")
     return connection, [connection.open(body.data) for _ in range(count)]
 
 
 def _answered(connection: Connection, streams: Sequence[Stream], body: Body) -> None:
-    """Wait until each stream has its one reply."""
+    """Wait until each stream has one reply."""
     while any(one.received < body.expected for one in streams):
         for one in connection.turn():
             if one.ended:
@@ -150,7 +150,7 @@ def _answered(connection: Connection, streams: Sequence[Stream], body: Body) -> 
 
 
 def _ended(connection: Connection, streams: Sequence[Stream]) -> None:
-    """Half-close all streams and see that all end well."""
+    """Half-close all streams and check that each ends with status OK."""
     for one in streams:
         connection.send(one, half_close=True)
     while not all(one.ended for one in streams):

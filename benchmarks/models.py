@@ -1,4 +1,4 @@
-"""The functions of arrays that are measured; apart from the others, whose servers need no numpy."""
+"""The measured functions on arrays; a separate module, since the other functions do not need numpy."""
 
 import threading
 import time
@@ -14,22 +14,22 @@ _device = threading.Lock()
 
 
 def same(x: NDArray[Any]) -> NDArray[Any]:
-    """The tensor that came, sync."""
+    """Return the tensor, sync."""
     return x
 
 
 async def asame(x: NDArray[Any]) -> NDArray[Any]:
-    """The tensor that came, async."""
+    """Return the tensor, async."""
     return x
 
 
 def double(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A new tensor of the same size."""
+    """Return a new tensor of the same size."""
     return x * 2
 
 
 def costly(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What a device does in a millisecond for however many rows, for one caller at a time."""
+    """Imitate a device that takes a millisecond for any number of rows, and serves one caller at a time."""
     with _device:
         time.sleep(COST_S)
     return x * 2
@@ -37,5 +37,5 @@ def costly(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @function(batch_max=64, batch_wait_ms=5)
 def batched(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same for rows of several requests."""
+    """Call `costly` with the rows of several requests in one batch."""
     return costly(x)

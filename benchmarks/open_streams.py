@@ -1,4 +1,4 @@
-"""What a thousand open streams of server-sent events weigh: ours beside Starlette's."""
+"""The server's memory for a thousand open streams of server-sent events, compared with Starlette."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FIRST = b"data: " + encoded(item(0)) + b"\n\n"
 
 
 def open_streams(columns: Sequence[Series], *, quick: bool) -> str:
-    """Each has given one item and gives no other."""
+    """Open streams that have sent one item and never send another; return the table."""
     count = STREAMS // 5 if quick else STREAMS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < _FILES:
-        # A server takes connections for a part of the files that it may open; the servers inherit the limit.
+        # invoker limits its connections to a part of the open files allowed; servers inherit this process's limit.
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(_FILES, hard), hard))
     rows = []
     for one in columns:
@@ -43,7 +43,7 @@ def open_streams(columns: Sequence[Series], *, quick: bool) -> str:
 
 def _figures(series: Series, count: int) -> list[str]:
     with serving(series.command("open"), transport="http") as (address, pid):
-        _close(_opened(address, 1))  # what the first one loads is not the streams' cost
+        _close(_opened(address, 1))  # modules that the first stream loads are not a cost of streams
         before, began = resident_mib(pid), time.monotonic()
         held = _opened(address, count)
         took, used = time.monotonic() - began, processor_s(pid)
@@ -56,10 +56,10 @@ def _figures(series: Series, count: int) -> list[str]:
 
 
 def _opened(address: str, count: int) -> list[socket.socket]:
-    """Connections with a stream each, whose first item has come.
+    """Open ``count`` connections with one stream each, and wait for the first item of each.
 
     Raises:
-        WrongReplyError: One has ended, or gave nothing.
+        WrongReplyError: A stream has ended, or has sent no item for 20 s.
     """
     asked = request(address, b"1", path="/", headers={"content-type": JSON, "accept": SSE})
     socks, came = [connect(address) for _ in range(count)], dict[socket.socket, bytes]()
@@ -85,10 +85,10 @@ def _opened(address: str, count: int) -> list[socket.socket]:
 
 
 def _all_open(socks: Sequence[socket.socket]) -> None:
-    """Nothing has come since, but comments that keep a stream alive.
+    """Check that all streams are still open.
 
     Raises:
-        WrongReplyError: One has ended.
+        WrongReplyError: A stream has ended.
     """
     for sock in socks:
         sock.setblocking(False)

@@ -1,10 +1,10 @@
-"""What a user would pick instead, doing the work of benchmarks/functions.py. It runs in an environment of its own.
+"""Other frameworks that do the work of benchmarks/functions.py. They run in a Python environment of their own.
 
 Usage: ``python benchmarks/peer.py fastapi|afastapi|uvicorn|functions|litserve square|json|echo|tensor``, or one of
 ``starlette|astarlette`` with a work of `benchmarks/starlettes.py`; prints ``http=HOST:PORT`` when it answers, and
-serves ``/`` until it is killed. The work ``square`` returns a number times itself, ``json`` the object, ``echo`` the
-text and ``tensor`` the nested lists that came. ``uvicorn`` is a bare ASGI application: it returns the bytes that came,
-whatever the work is. LitServe serves what comes as JSON.
+serves ``/`` until it is killed. The work ``square`` returns the square of a number; ``json``, ``echo`` and ``tensor``
+return the object, the text or the nested lists of the request. ``uvicorn`` is a bare ASGI application: it returns the
+request body for every work. LitServe does only the works in JSON.
 """
 
 import json
@@ -21,7 +21,7 @@ _POLL_S = 0.02
 
 
 def fastapi(work: str, port: int) -> None:
-    """Endpoints of ``def``: FastAPI calls them in threads of a pool."""
+    """Serve ``def`` endpoints, which FastAPI calls in a thread pool."""
     from fastapi import Body, FastAPI
     from fastapi.responses import PlainTextResponse
 
@@ -43,7 +43,7 @@ def fastapi(work: str, port: int) -> None:
 
 
 def afastapi(work: str, port: int) -> None:
-    """Endpoints of ``async def``: FastAPI calls them on its loop."""
+    """Serve ``async def`` endpoints, which FastAPI calls on its event loop."""
     from fastapi import Body, FastAPI
     from fastapi.responses import PlainTextResponse
 
@@ -65,7 +65,7 @@ def afastapi(work: str, port: int) -> None:
 
 
 def uvicorn(_work: str, port: int) -> None:
-    """No framework at all: the body that came, as it came."""
+    """Serve an ASGI application without a framework, which returns the request body."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -83,21 +83,22 @@ def uvicorn(_work: str, port: int) -> None:
 
 
 def starlette(work: str, port: int) -> None:
-    """Streams of plain generators: Starlette calls them in threads of a pool."""
-    from starlettes import application  # type: ignore[import-not-found]  # the folder of this file is looked into first
+    """Serve streams of sync generators, which Starlette calls in a thread pool."""
+    # Python looks in the folder of this file first
+    from starlettes import application  # type: ignore[import-not-found]
 
     _run_uvicorn(application(work, is_async=False), port)
 
 
 def astarlette(work: str, port: int) -> None:
-    """Streams of async generators, and WebSockets."""
+    """Serve streams of async generators, and WebSockets."""
     from starlettes import application
 
     _run_uvicorn(application(work, is_async=True), port)
 
 
 def functions(work: str, port: int) -> None:
-    """The command of functions-framework without its debug flag: gunicorn with threads, as it sets it up."""
+    """Serve by the command of functions-framework without its debug flag, which starts gunicorn with threads."""
     from functions_framework._cli import _cli
 
     os.environ["HOST"], os.environ["PORT"] = HOST, str(port)
@@ -105,8 +106,8 @@ def functions(work: str, port: int) -> None:
 
 
 def litserve(_work: str, port: int) -> None:
-    """One worker, one API server."""
-    from lit import Api  # type: ignore[import-not-found]  # the folder of this file is where Python looks first
+    """Serve by LitServe with one worker and one API server."""
+    from lit import Api  # type: ignore[import-not-found]  # Python looks in the folder of this file first
     from litserve import LitServer
 
     server = LitServer(Api(api_path="/"), accelerator="cpu", workers_per_device=1)
@@ -130,7 +131,7 @@ def _run_uvicorn(app: Any, port: int) -> None:
 
 
 def _announce(port: int) -> None:
-    """Say where it serves, once it does."""
+    """Print the address once the port accepts connections."""
     silence = threading.Event()
     while True:
         with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
@@ -151,7 +152,7 @@ PEERS: dict[str, Callable[[str, int], None]] = {
 
 
 def main() -> None:
-    """Serve on a port that is free."""
+    """Serve the framework and work of the command line on a free port."""
     with socket.create_server((HOST, 0)) as free:
         port = free.getsockname()[1]
     threading.Thread(target=_announce, args=(port,), daemon=True).start()

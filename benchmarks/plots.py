@@ -25,7 +25,7 @@ _HEIGHT, _LEFT, _RIGHT, _HEAD, _FOOT = 340, 50, 110, 40, 30
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One value with its range; ``base`` gives the colour, ``pale`` is for the second choice of the same base."""
+    """One value with its range; ``base`` selects the colour, and ``pale`` marks a second bar of the same base."""
 
     label: str
     base: str
@@ -36,13 +36,13 @@ class Bar:
 
 
 def chart(title: str, unit: str, groups: Sequence[tuple[str, Sequence[Bar]]], *, digits: int = 0) -> str:
-    """The text of an SVG file.
+    """Make the text of an SVG file with horizontal bars.
 
     Args:
-        title: Stands above.
-        unit: Of every value.
-        groups: A heading and its bars each.
-        digits: After the point of every value.
+        title: The title of the chart.
+        unit: The unit of all values.
+        groups: Pairs of a heading and its bars.
+        digits: The number of digits after the point.
     """
     most = max((bar.high for _, bars in groups for bar in bars), default=1.0) or 1.0
     lines, y = [], _TOP
@@ -87,14 +87,14 @@ def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start
 
 
 def curves(title: str, unit: str, lines: Mapping[str, Sequence[float]], *, low: float, high: float) -> str:
-    """The text of an SVG file with a line for each series, over 1, 2, 3...
+    """Make the text of an SVG file with a line for each series; values are drawn at x = 1, 2, 3...
 
     Args:
-        title: Stands above.
-        unit: Of every value.
-        lines: At most four, by name, of equal lengths; values outside are drawn at the edge.
-        low: Where the axis begins.
-        high: Where it ends.
+        title: The title of the chart.
+        unit: The unit of all values.
+        lines: At most four series by name, of equal lengths; values beyond ``low`` and ``high`` are drawn at the edge.
+        low: The least value of the axis.
+        high: The greatest value of the axis.
     """
     count = max(map(len, lines.values()))
     wide, tall = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _HEAD - _FOOT

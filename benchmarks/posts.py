@@ -1,4 +1,4 @@
-"""What is posted to each kind of server for a row, and whether the reply is right."""
+"""The HTTP request for each kind of server and row, and the check of its reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request, and what tells a right reply from a wrong one."""
+    """A POST request, and a function that says whether a reply is right."""
 
     body: bytes
     media_type: str
@@ -27,11 +27,11 @@ class Question:
 
     @property
     def headers(self) -> dict[str, str]:
-        """It asks for the type that it sends: what a server would answer by itself is another matter."""
+        """The headers; ``accept`` is the type of the body, since each server has another default."""
         return {"content-type": self.media_type, "accept": self.media_type}
 
     def ask(self, address: str) -> bytes:
-        """Ask once: the body of the reply.
+        """Send the request once, check the reply, and return its body.
 
         Raises:
             WrongReplyError: The status is not 200, or the reply is wrong.
@@ -51,7 +51,7 @@ class Question:
 
 
 def question(series: Series, row: Row) -> Question:
-    """What a column is asked for a row."""
+    """Make the request of a row for a column."""
     if row.work == "tensor":
         return _tensor() if series.is_ours else _lists()
     body, media_type = row.body.payload, row.body.media_type

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.profile``: where the microseconds of a call go, for each transport and kind of function.
+"""``python -m benchmarks.profile``: the processor time of a call, for each transport and kind of function.
 
-A server is measured twice: as it is, for processor time and context switches of a call (/proc), and under cProfile, for
-Python's calls (`benchmarks.counted`). CASE is one that ``--help`` lists, FOLDER is an older checkout with a .venv.
-With ``--top N`` the N functions that take most of the processor time under cProfile are listed as well.
+A server is measured twice: without a profiler, for processor time and context switches per call (/proc), and under
+cProfile, for calls of functions (`benchmarks.counted`). ``--help`` lists the cases. FOLDER is an older checkout with a
+.venv. With ``--top N`` the N functions that take most of the processor time under cProfile are listed as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.report import table
 from benchmarks.rows import Row, row_named
 from benchmarks.servers import Series, StartError, end_with_servers, serving
 
-# Case -> row, style of function, calls. The row `tensor` is GraphPipe.
+# Case -> row, style of function, calls. The row `tensor` measures GraphPipe.
 CASES = {
     "grpc-sync": ("calls", "reply", 8000),
     "grpc-async": ("calls", "areply", 8000),
@@ -45,11 +45,11 @@ Counts = dict[str, list[float]]
 
 
 def main() -> int:
-    """Measure and print Markdown."""
+    """Measure the chosen cases, and print tables in Markdown."""
     options = argparse.ArgumentParser(
         prog="python -m benchmarks.profile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default all")
+    options.add_argument("cases", nargs="*", metavar="CASE", help=f"one of {', '.join(CASES)}; default: all")
     options.add_argument("--before", default="", metavar="FOLDER")
     options.add_argument("--top", type=int, default=0, metavar="N")
     args = options.parse_args()
@@ -97,7 +97,7 @@ def _per(value: float, calls: int) -> float:
 
 
 def _counted(program: str, flags: Sequence[str], row: Row, series: Series) -> Counts:
-    """For each function: its calls by Python, its calls if it is one of C, and its own seconds, all for one call."""
+    """Return by function, for one call of the row: its calls if it is Python, its calls if it is C, its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["env", f"COUNTS={folder}", program, "-P", str(_COUNTER), *flags]
         with serving(command, transport=row.transport) as (address, pid):
@@ -113,12 +113,12 @@ def _counted(program: str, flags: Sequence[str], row: Row, series: Series) -> Co
 
 
 def _told(file: Path, pid: int) -> Counts:
-    """What the server has counted until now."""
+    """Let the server write its counts, and read them."""
     os.kill(pid, signal.SIGUSR1)
     waiting, waited = Event(), 0.0
     while not file.exists():
         if waited > _WAIT_S:
-            raise StartError("the server does not tell its counts")
+            raise StartError(f"the server has not written its counts within {_WAIT_S:g} s")
         waiting.wait(_POLL_S)
         waited += _POLL_S
     found: Counts = json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Markdown out of samples."""
+"""Makes Markdown tables of samples."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _MEASURES = ("bare", "cpp", "peer", "fastapi", "afastapi", "uvicorn", "starlette
 
 
 def spread(values: Sequence[float]) -> str:
-    """``median (min-max)``; below ten with a digit behind the point."""
+    """Format values as ``median (min-max)``; below ten, numbers have one digit after the point."""
     if len(values) == 1:
         return shown(values[0])
     return f"{shown(median(values))} ({shown(min(values))}-{shown(max(values))})"
 
 
 def tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> str:
-    """One table a row: the figures, and their ratios to the bare echo, to C++ and to the peer, where there are such."""
+    """Make one table per row: the figures, and their ratios to the bare echo, C++ and the peer, if measured."""
     parts = []
     for row in rows:
         measured = [one for one in columns if (row.name, one.name) in found]
@@ -31,7 +31,7 @@ def tables(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> st
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A titled table of cells that are already text; short rows are filled up."""
+    """Make a titled table; cells are text, and short rows are filled with empty cells."""
     filled = [[*row, *[""] * (len(head) - len(row))] for row in rows]
     return "\n".join([f"### {title}\n", _line(head), "|--" * len(head) + "|", *map(_line, filled)])
 

@@ -1,8 +1,9 @@
-"""A round of plain reports over gRPC: throughput beside a sum over files, and the server's peak of memory.
+"""A federated round of plain reports over gRPC: throughput compared with a sum over files, and the server's peak
+memory.
 
-The devices are one process with the client's own layer of chunks. They know the plan already and download nothing, as
-devices that have it in their cache; each update is one of a few that were packed before, since what a device takes to
-train and to compress is no business of the server.
+All devices run in one process and use the client's chunk layer. They download nothing, like devices with the plan in
+their cache. Each update is one of a few that were packed before the measurement, since training and compression are not
+the server's cost.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ __all__ = ["federated", "reports"]
 
 _PATH = "/google.internal.federatedml.v2.FederatedTrainingApi/Session"
 _ELEMENTS = 1 << 18
-"""Of float32: a model of 1 MiB, and updates of as much."""
+"""The number of float32 elements of the model and of each update, which makes 1 MiB."""
 
 _CHANNELS = 8
 _AT_ONCE = 64
-"""Devices that send at the same time, where not all do."""
+"""The number of devices that report at the same time, in rows where not all do."""
 
 _DISTINCT = 4
 _PROBE = """
@@ -59,7 +60,7 @@ while True:
         break
 print(slowest)
 """
-"""Asks the server again and again, from a line on, which its loop answers: it is as late as that."""
+"""After a line on stdin, this program sends GET /health again and again, and prints the longest time to an answer."""
 
 _ROUNDS = """
 [[population]]
@@ -80,17 +81,17 @@ rounds = 2
 
 
 def initial() -> Checkpoint:
-    """A model of 1 MiB."""
+    """Return a model of 1 MiB."""
     return Checkpoint({"weights": np.zeros(_ELEMENTS, np.float32)})
 
 
 def federated(columns: Sequence[Series], *, quick: bool) -> str:
-    """Devices that wait, and devices that report."""
+    """Make the tables of waiting devices and of reporting devices."""
     return "\n\n".join((devices(columns, quick=quick), reports(columns, quick=quick)))
 
 
 def reports(columns: Sequence[Series], *, quick: bool) -> str:  # noqa: ARG001 - every row of the table takes them
-    """A row for each way to report, and one for the same sum over files."""
+    """Measure a round for each way to report; the first row is the same sum over files."""
     many = 200 if quick else 1000
     bare = _of_files(many)
     rows = [["files, read and added", f"{bare:,.0f}", "1.00", "-", "-", "-"]]
@@ -118,7 +119,7 @@ def reports(columns: Sequence[Series], *, quick: bool) -> str:  # noqa: ARG001 -
 
 
 def _of_files(many: int) -> float:
-    """MiB a second of the same mean over files."""
+    """Compute the same mean over files; return MiB per second."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.npy") for number in range(many)]
         for number, path in enumerate(paths):
@@ -149,15 +150,15 @@ def _figures(many: int, *, has_chunks: bool, at_once: int) -> tuple[float, float
 
 
 class _Round:
-    """One round of all devices."""
+    """One round with all devices."""
 
     def __init__(self, server: TestServer, many: int, *, has_chunks: bool) -> None:
         self._server, self._many, self._has_chunks = server, many, has_chunks
         self._packed: dict[int, Packed] = {}
 
     async def run(self, at_once: int, probe: Any) -> tuple[float, float, float, float]:
-        """MiB a second, MiB before, the peak, and how long the slowest question by HTTP has waited, in ms."""
-        pid = self._server._process.pid  # noqa: SLF001 - nobody else needs it
+        """Run the round; return MiB per second, MiB before it, peak MiB, and the slowest answer by HTTP in ms."""
+        pid = self._server._process.pid  # noqa: SLF001 - only benchmarks need the process
         options = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", 1 << 26))
         channels = [grpc.aio.insecure_channel(self._server.grpc, options) for _ in range(_CHANNELS)]
         try:
@@ -195,11 +196,11 @@ class _Round:
 
 
 class _Device:
-    """One device.
+    """One device that checks in once and reports once.
 
     Attributes:
-        stream: Its layer of chunks.
-        phase_id: Of the round that it takes part in.
+        stream: The chunk layer of its connection.
+        phase_id: The execution phase id of the round.
     """
 
     def __init__(self, channel: grpc.aio.Channel, *, has_chunks: bool) -> None:
@@ -209,7 +210,7 @@ class _Device:
         self._call: Any = channel.stream_stream(_PATH)()
 
     async def check_in(self) -> None:
-        """Wait until the round begins."""
+        """Check in, and wait until the round begins."""
         options = pb.ProtocolOptionsRequest(
             supports_chunked_blob_transfer=self._has_chunks,
             supported_compression_levels=[pb.UNCOMPRESSED, pb.ZLIB_DEFAULT, pb.ZLIB_BEST_SPEED],
@@ -224,7 +225,7 @@ class _Device:
         self.stream.agree(Terms(said.chunk_size_for_upload, said.max_pending_chunks, said.compression_level))
 
     async def report(self, packed: Packed) -> None:
-        """Send an update, and wait until the round has taken it."""
+        """Send a report, and wait for the server's answer and the end of the call."""
         self.stream.send(packed)
         answer = await self._answered()
         assert answer.HasField("report_response"), answer
@@ -237,6 +238,6 @@ class _Device:
                 await self._call.write(frame)
             frame = await self._call.read()
             if frame is grpc.aio.EOF:
-                raise AssertionError(f"the server has ended the conversation: {await self._call.code()}")
+                raise AssertionError(f"the server has ended the call: {await self._call.code()}")
             for message in self.stream.receive(frame):
                 return message

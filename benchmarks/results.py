@@ -1,4 +1,4 @@
-"""What a whole run leaves behind: benchmarks/results.md and the plots of docs/explanation."""
+"""Writes the results of a whole run: benchmarks/results.md and the plots of docs/explanation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKAGES = ("grpcio", "protobuf", "uvloop", "msgspec")
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One file: a figure of the rows that ``takes`` picks."""
+    """One plot file: one figure of the rows for which ``takes`` is true."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ _PLOTS = (
 
 
 def environment(rounds: int, notes: Sequence[str]) -> str:
-    """Where and when it was measured, and what was left out."""
+    """Describe the machine, the versions and the time of the run, and list the parts left out."""
     now = dt.datetime.now(dt.UTC).date().isoformat()
     packages = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
@@ -73,7 +73,7 @@ def write(report: str) -> None:
 
 
 def draw(rows: Sequence[Row], columns: Sequence[Series], found: Samples) -> None:
-    """Write every plot for which there are figures."""
+    """Write every plot that has figures in ``found``."""
     PLOTS.mkdir(parents=True, exist_ok=True)
     for plot in _PLOTS:
         groups = [(row.title, _bars(plot, row, columns, found)) for row in rows if plot.takes(row)]
@@ -103,5 +103,5 @@ def _version(package: str) -> str:
 
 def _h2load() -> str:
     if shutil.which("h2load") is None:
-        return "h2load is missing (Debian: nghttp2-client), our own client drives"
+        return "h2load is missing (Debian: nghttp2-client), so benchmarks.client is used"
     return subprocess.run(["h2load", "--version"], capture_output=True, text=True, check=True).stdout.strip()

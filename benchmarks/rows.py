@@ -1,4 +1,4 @@
-"""The rows of the tables: what is sent, how often, and by how many streams at once."""
+"""The rows of the tables: each defines the requests, their number, and the number of streams."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ _HEADERS = (("x-tenant", "blue"), ("x-trace", "0af7651916cd43dd8448eb211c80319c"
 class Row:
     """One measurement: ``calls`` calls of ``body``, ``streams`` of them at a time.
 
-    ``work`` names the function's variant in benchmarks/functions.py, and what the bare echo does. Modes:
+    ``work`` names the variant of the function in benchmarks/functions.py, and of the bare echo. The modes are:
 
-    - load: riff calls on one connection, by h2load, or by the driver "client", which half-closes after the last reply
-      for peers that lose some otherwise.
+    - load: riff calls on one connection, by h2load, or by the driver "client", which half-closes after the last reply,
+      for peers that lose replies otherwise.
     - pingpong: ``calls`` are round trips.
     - calls: riff calls on one connection by a client library, which ``driver`` names.
     - posts: HTTP requests on ``streams`` kept connections, by h2load or by the client that ``driver`` names; only the
       payload of ``body`` is sent.
     - items, lines, talk: streams by HTTP and WebSocket (`benchmarks/streamers.py`) on ``streams`` connections, where
-      ``driver`` is the form, ``each`` the items of a stream, and ``window`` those that are under way.
+      ``driver`` is the media type, ``each`` is the number of items per stream or messages per connection, and
+      ``window`` is the number of messages in flight per connection.
 
-    ``figures`` are those of the table: rate, p50, p99, and core, the processor time of the server for one call.
+    ``figures`` are the table's figures: rate, p50, p99, or core, which is the server's processor time for one call.
     """
 
     name: str
@@ -45,31 +46,31 @@ class Row:
 
     @property
     def transport(self) -> str:
-        """The server's transport that is measured."""
+        """The transport of the server: "http" or "grpc"."""
         return "http" if self.mode == "posts" or self.is_stream else "grpc"
 
     @property
     def one(self) -> str:
-        """What its processor time is given for."""
+        """The unit of work of the processor time, such as "a call"."""
         if self.is_stream:
             return "an item" if self.mode == "items" else "a message"
         return "a request" if self.mode == "posts" else "a call"
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream by HTTP or WebSocket."""
+        """Whether the row measures streams by HTTP or WebSocket."""
         return self.mode in {"items", "lines", "talk"}
 
     def scaled(self, scale: float) -> Row:
-        """The same with fewer or more calls, yet one for each stream."""
+        """Return the row with ``scale`` times the calls, but at least one per stream."""
         return self.with_calls(max(self.streams, int(self.calls * scale)))
 
     def with_calls(self, calls: int) -> Row:
-        """The same with another number of calls."""
+        """Return the row with another number of calls."""
         return replace(self, calls=calls)
 
     def rate(self, seconds: float) -> float:
-        """Messages, or calls, in a second."""
+        """Return messages or calls per second, if all calls took this time."""
         per_call = self.each or (self.body.messages if self.unit == "messages/s" else 1)
         return self.calls * per_call / seconds
 
@@ -85,7 +86,7 @@ def _held(row: Row) -> Row:
 
 
 def echo_row(streams: int, size: int, calls: int = 0) -> Row:
-    """Text frames of ``size`` bytes on ``streams`` streams; a call is at most 1,000 frames and about 6 MiB."""
+    """Make a row of text frames of ``size`` bytes on ``streams`` streams; a call has at most 1,000 frames and 6 MiB."""
     frames = max(20, min(1000, (6 << 20) // size))
     calls = calls or max(streams, 32 if size < 4096 else 16)
     kib = f"{size // 1024} KiB" if size >= 1024 else f"{size} B"
@@ -94,7 +95,7 @@ def echo_row(streams: int, size: int, calls: int = 0) -> Row:
 
 
 def _called(driver: str, streams: int, calls: int) -> Row:
-    """Calls of one frame by a client library: latency where few are in flight, the rate where many are."""
+    """Make a row of one-frame calls by a client library: latency if at most 8 are in flight, and the rate otherwise."""
     title = f"calls of one frame by {driver}, {streams} in flight"
     figures = ("rate", "core") if streams > 8 else ("p50", "p99", "core")
     name = f"{driver.removeprefix('grpc').strip('.-')}{streams}"
@@ -102,20 +103,20 @@ def _called(driver: str, streams: int, calls: int) -> Row:
 
 
 def _posted(name: str, title: str, payload: bytes, media_type: str, work: str, calls: int = 2000) -> Row:
-    """Requests on 16 connections that are kept; ``calls`` are those of a server that does 5,000 a second."""
+    """Make a row of HTTP requests on 16 kept connections; ``calls`` suits a server of 5,000 requests per second."""
     body, figures = Body(1, payload, media_type), ("rate", "core")
     return Row(name, f"HTTP: {title}, 16 connections", 16, calls, body, work, "requests/s", "posts", figures=figures)
 
 
 def _alone(driver: str, calls: int) -> Row:
-    """Requests one after another."""
+    """Make a row of HTTP requests one after another, on one connection."""
     name, title = f"post1-{driver}", f"HTTP: JSON `square` by {driver}, 1 connection"
     figures = ("p50", "p99", "core")
     return Row(name, title, 1, calls, _NUMBER, "square", "requests/s", "posts", driver, figures=figures)
 
 
 def _streamed(form: str, connections: int, calls: int) -> Row:
-    """Streams of 2,000 JSON items each, at once as many as connections."""
+    """Make a row of streams of 2,000 JSON items, one stream at a time on each connection."""
     label, figures = ("SSE", "NDJSON")[form == NDJSON], ("rate", "core")
     title = f"{label}: streams of 2,000 JSON items, {_connections(connections)}"
     name = f"{label.lower()}{connections}"
@@ -123,14 +124,14 @@ def _streamed(form: str, connections: int, calls: int) -> Row:
 
 
 def _first(connections: int, calls: int) -> Row:
-    """The time to the first item of a short stream."""
+    """Make a row that measures the time to the first item of short streams."""
     title, figures = f"SSE: the first of 10 JSON items, {_connections(connections)}", ("p50", "p99", "core")
     name = f"first{connections}"
     return Row(name, title, connections, calls, _ONE, "items", "items/s", "items", SSE, figures=figures, each=10)
 
 
 def _echoed(mode: str, connections: int, each: int, window: int) -> Row:
-    """Messages or lines that come back while others are sent."""
+    """Make a row of echoed WebSocket messages or NDJSON lines, ``window`` in flight on each connection."""
     label = "WebSocket: JSON messages" if mode == "talk" else "NDJSON: lines of JSON in one request"
     title = f"{label} echoed, {_connections(connections)}, {window} under way"
     name, figures, form = f"{mode}{connections}", ("rate", "core"), NDJSON
@@ -146,7 +147,7 @@ def _connections(count: int) -> str:
 
 
 def _object(size: int) -> bytes:
-    """A JSON object of so many bytes."""
+    """Make a JSON object of ``size`` bytes."""
     return b'{"data":"%s"}' % (b"x" * (size - 11))
 
 
@@ -162,7 +163,7 @@ ROWS = (
     echo_row(1, 16, calls=24),
     echo_row(8, 16),
     echo_row(64, 16, calls=64),
-    _held(echo_row(8, 16)),  # shows what waits for the half-close, and must not
+    _held(echo_row(8, 16)),  # shows servers that wait for the half-close, and should not
     echo_row(8, 1024),
     echo_row(8, 65536),
     _CALLS,
@@ -189,15 +190,15 @@ ROWS = (
     *(_echoed("talk", count, each, 32) for count, each in ((8, 4000), (64, 500))),
     _echoed("talk", 1, 3000, 1),
 )
-# Measured when there is a peer: not every invoker keeps its replies when the half-close comes with the frames.
+# Measured only with a peer: some peers lose replies if the half-close comes together with the frames.
 PEER_ROWS = tuple(_held(row) for row in (echo_row(1, 16, calls=24), echo_row(64, 16, calls=64), _CALLS))
 
 
 def row_named(name: str) -> Row:
-    """A row of the table, or one made up as STREAMSxSIZE.
+    """Return the row of this name, or make one from STREAMSxSIZE.
 
     Raises:
-        ValueError: The name is neither.
+        ValueError: The name is neither a row nor STREAMSxSIZE.
     """
     for row in (*ROWS, *PEER_ROWS):
         if row.name == name:

@@ -1,16 +1,16 @@
 """How long a round of secure aggregation takes: ``python -m benchmarks.secagg [--devices 100 500 1000]``.
 
-The server is the real one: its part of each round runs on a loop, with its heavy jobs in one thread, and a probe
-measures how late the loop is meanwhile. Every tenth device is lost after it has sent its shares, which is when its loss
-costs the server most: all masks that it shares with others have to be made again.
+The server's code is the real one: it runs on an event loop, with its heavy jobs in one thread, and a probe measures how
+late the loop is. Every tenth device is lost after it has sent its shares. Such a loss costs the server most, since it
+has to compute all masks between this device and the others.
 
-One device is real, too, and is timed. The others only do what the sum depends on, or this would take minutes: they
-leave out the masks that fall away between two of them, do not encrypt the shares for each other, and make shares of
-polynomials of degree one. What they send has the sizes of the real messages, and the sum is checked.
+One device is real too, and is timed. The others are simplified, since real ones would take minutes: they leave out the
+masks that cancel between two of them, do not encrypt the shares for each other, and use polynomials of degree one for
+the shares. Their messages have the sizes of real messages, and the sum is checked.
 
-The measure of all is AES-CTR itself, by the same library in the same run: one key for each mask, and nothing done with
-the keystream. Both are processor time, so that other work of the machine counts less; unmasking is the longest job.
-The longest turn of the loop is, too; its lag also shows what else the machine does.
+Times are compared with AES-CTR alone, by the same library in the same run: one key for each mask, without use of the
+keystream. The longest job (unmasking), the longest turn of the loop and AES-CTR are processor time, so other processes
+affect them little; the loop's lag is wall time, so it includes other processes.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ MODULUS = 2**20
 MODULI = (2, 2**16, 2**20, 2**32, 2**62, 1000003, 2**40 - 87)
 PROBE_S = 0.005
 REAL = 1
-"""Index of the device that is real; it stays."""
+"""The index of the real device, which is never lost."""
 Up = secagg_pb.ClientToServerWrapperMessage
 Down = secagg_pb.ServerToClientWrapperMessage
 
 
 @dataclass
 class Figures:
-    """What one round has taken, in seconds."""
+    """Times of one round in seconds; ``masked`` is the number of elements for which unmasking computes a mask."""
 
     devices: int
     server: dict[str, float] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Figures:
 
 
 class Device:
-    """One of those that only do what the sum depends on."""
+    """A simplified device (see the module)."""
 
     def __init__(self, index: int, devices: int, values: np.ndarray[Any, Any]) -> None:
         self.index, self.devices, self.values = index, devices, values
@@ -117,7 +117,7 @@ class Device:
 
 
 class Round:
-    """One round: all devices, and the server on its loop."""
+    """One round with all devices, and the server on an event loop."""
 
     def __init__(self, devices: int, length: int, dropout: float) -> None:
         rng = np.random.default_rng(1)
@@ -147,7 +147,7 @@ class Round:
         self.figures.masked = length * (included + included * len(self.lost))
 
     def run(self) -> Figures:
-        """Play it, and check the sum."""
+        """Run the round, check the sum, and return the times."""
         up = [(index, device.keys()) for index, device in self.others.items()]
         up += [(REAL, message) for message in self.real.start().messages]
         with asyncio.Runner() as runner:
@@ -164,7 +164,7 @@ class Round:
         return self.figures
 
     async def _serve(self, up: list[tuple[int, Up]], lost: set[int]) -> None:
-        """Messages come one in a turn of the loop, as from the wire."""
+        """Give the server one message per turn of the loop, as from the network, and wait until its jobs are done."""
         probe = asyncio.create_task(self._probe())
         for index in sorted(lost):
             self.server.lost(index)
@@ -241,7 +241,7 @@ class Round:
 
 
 def aes_seconds(length: int, size: int, keys: int = 64) -> float:
-    """Seconds an element: the keystreams of so many masks, with samples of ``size`` bytes."""
+    """Return the seconds of AES-CTR per element, for ``keys`` keystreams with ``size`` bytes per element."""
     zeros, into = bytes(length * size), bytearray(length * size)
     best = float("inf")
     for _ in range(3):
@@ -253,7 +253,7 @@ def aes_seconds(length: int, size: int, keys: int = 64) -> float:
 
 
 def mask_seconds(modulus: int, length: int, keys: int = 64) -> float:
-    """Seconds an element of the sum of so many masks."""
+    """Return the seconds per element of a mask, for a sum of ``keys`` masks."""
     given = [os.urandom(32) for _ in range(keys)]
     best = float("inf")
     for _ in range(3):
@@ -264,7 +264,7 @@ def mask_seconds(modulus: int, length: int, keys: int = 64) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure masks and rounds, and print tables in Markdown."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--devices", type=int, nargs="*", default=[100, 500, 1000])
     parser.add_argument("--length", type=int, default=100_000)

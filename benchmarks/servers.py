@@ -1,4 +1,4 @@
-"""The servers under test, each pinned to core 0: bare ones, C++, ours, other frameworks, and a peer that runs."""
+"""The servers under test, each pinned to core 0: bare servers, C++, invoker, other frameworks, and a running peer."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ PEERS = {
 }
 PEER_PYTHON = Path(__file__).parent.parent / "build" / "peers" / "bin" / "python"
 _ECHOES = ("echo", "json", "zip", "headers")
-# The requests that some of PEERS answer; the others answer all.
+# The works that some of PEERS can do; the others do all.
 _SERVED = {"functions": ("square", "echo"), "litserve": ("square", "tensor"), "starlette": (), "astarlette": ()}
 _STREAMS = {"items": "items", "paced": "paced", "open": "open", "lines": "json"}
-"""Works of rows of streams, with the functions that do them."""
+"""Works of rows of streams, with the suffix of the function's name."""
 _STREAMERS = ("limit", "gen", "agen", "starlette", "astarlette")
 _ONLY = {"paced": ("agen", "astarlette"), "lines": ("limit", "gen", "agen", "astarlette")}
 _TALKERS = ("limit", "agen", "astarlette")
 _ARRAYS = {"reply": "benchmarks.models:same", "areply": "benchmarks.models:asame"}
 _MANY_ITEMS = 1000
-# Times the requests of a row: servers of HTTP differ by more than ten times.
+# Factors for a row's number of requests, since HTTP servers differ in speed by more than ten times.
 _POST_WEIGHTS = {"uvicorn": 5.0, "reply": 5.0, "areply": 5.0, "litserve": 0.5, "functions": 0.5}
 
 
 class StartError(Exception):
-    """A server did not get ready."""
+    """A server did not become ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One column: a way to serve the same work.
+    """One column of the tables: a server, or a style of function on invoker.
 
-    ``base`` is bare, cpp, limit, peer, a style or one of PEERS; ``driver`` is the invoker's ``--grpc-driver``.
-    ``program`` is the command of an older invoker that is measured beside ours.
+    ``base`` is bare, cpp, limit, peer, a style or one of PEERS; ``driver`` is invoker's ``--grpc-driver``. ``program``
+    is the command of an older invoker for comparison.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Series:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is an invoker that serves benchmarks/functions.py."""
+        """Whether the server is invoker with benchmarks/functions.py."""
         return self.base in STYLES
 
     def weight(self, row: Row) -> float:
-        """Times the calls of a row, so that no server is done in a blink, and none takes all the time."""
+        """Return the factor for a row's number of calls, so that every server takes a similar time."""
         if row.each > _MANY_ITEMS and self.base == "starlette":
-            return 0.25  # a hop to a thread for each item
+            return 0.25  # it calls a thread for each item
         if row.driver != "h2load":
             return 1.0
         if row.mode == "posts":
@@ -87,7 +87,7 @@ class Series:
         return {"cpp": 4.0, "bare": 1.0, "peer": 2.0}.get(self.base, 1.0 if self.driver == "aio" else 2.0)
 
     def serves(self, row: Row) -> bool:
-        """Whether this server can do a row's work; a peer is held to rows that half-close late."""
+        """Whether this server can do a row's work; a peer only gets rows that half-close late."""
         if row.is_stream:
             return self._streams(row)
         if row.mode == "posts":
@@ -109,13 +109,13 @@ class Series:
         return row.work in _ECHOES or self.base == "agen"
 
     def _streams(self, row: Row) -> bool:
-        """Whether it can do a row of streams: some works are for async code only."""
+        """Whether this server can do a row of streams; some works are for async functions only."""
         if self.program or self.driver == "aio":
             return False
         return self.base in (_TALKERS if row.mode == "talk" else _ONLY.get(row.work, _STREAMERS))
 
     def command(self, work: str, extra: Sequence[str] = ()) -> list[str]:
-        """The command that starts it."""
+        """Return the command that starts the server."""
         plain = "echo" if work == "json" else work
         if self.base in {"bare", "limit"}:
             return [sys.executable, "-m", f"benchmarks.{'bare_http' if self.base == 'limit' else 'bare'}", plain]
@@ -130,7 +130,7 @@ class Series:
 
 
 def ours(function: str, *, driver: str = "", extra: Sequence[str] = (), program: str = "") -> list[str]:
-    """The command that serves one of benchmarks/functions.py, or of another module as ``module:function``."""
+    """Return the command that serves a function of benchmarks/functions.py, or another ``module:function``."""
     entrypoint = function if ":" in function else f"benchmarks.functions:{function}"
     command = [*([program] if program else [sys.executable, "-m", "invoker"]), entrypoint]
     command += ["--host", "127.0.0.1", "--grpc-port", "0", "--port", "0", *extra]
@@ -141,17 +141,17 @@ def ours(function: str, *, driver: str = "", extra: Sequence[str] = (), program:
 
 @cache
 def has_flag(flag: str) -> bool:
-    """Whether this invoker knows a flag."""
+    """Whether this version of invoker has a flag."""
     text = subprocess.run([sys.executable, "-m", "invoker", "--help"], capture_output=True, text=True, check=True)
     return flag in text.stdout
 
 
 def all_series(peer: str, before: str = "") -> list[Series]:
-    """Every column there can be, in the order of the tables; what is missing here is left out by ``absences``.
+    """Return all columns in the order of the tables, with those that `absences` lists.
 
     Args:
-        peer: ``host:port`` of an invoker that runs, or nothing.
-        before: The folder of an older checkout that has a .venv, or nothing.
+        peer: ``host:port`` of a running server, or "".
+        before: The folder of an older checkout that has a .venv, or "".
     """
     found = [Series("bare", "bare grpc.aio echo", "bare"), Series("cpp", "C++ callback echo", "cpp")]
     found += [Series(style, label, style, "auto") for style, label in STYLES.items()]
@@ -170,7 +170,7 @@ def all_series(peer: str, before: str = "") -> list[Series]:
 
 
 def absences() -> dict[str, str]:
-    """Bases of columns, or names of flags, that cannot be measured here, each with the reason."""
+    """Return the bases and drivers of columns that cannot be measured here, each with the reason."""
     missing = {}
     if not CPP_ECHO.exists():
         missing["cpp"] = "no C++ echo (Debian: libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc; then `make bench`)"
@@ -183,12 +183,12 @@ def absences() -> dict[str, str]:
 
 
 def pinned(core: int | None, command: list[str]) -> list[str]:
-    """The command on one core, where taskset is there."""
+    """Pin a command to one core, if taskset is installed."""
     return ["taskset", "-c", str(core), *command] if core is not None and shutil.which("taskset") else command
 
 
 def end_with_servers() -> None:
-    """Let the signals that end a program unwind it, so that no server is left behind."""
+    """Turn SIGTERM and SIGHUP into SystemExit, so that the servers are stopped."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
@@ -197,14 +197,15 @@ def end_with_servers() -> None:
 def serving(
     command: list[str], *, core: int | None = SERVER_CORE, transport: str = "grpc"
 ) -> Iterator[tuple[str, int]]:
-    """Run a server for the block: the address of one of its transports, and its process id."""
+    """Run a server during the block, which gets the address of ``transport`` and the process id."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(pinned(core, command), stdout=log, stderr=log, start_new_session=True)
         try:
             yield _address(process, log, transport), process.pid
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # workers too, and no drain of what a row left open on purpose
+                # kills workers too, and does not wait for calls that a row left open on purpose
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
@@ -219,5 +220,5 @@ def _address(process: subprocess.Popen[bytes], log: IO[bytes], transport: str) -
 
 
 def _written(log: IO[bytes]) -> str:
-    """What there is; the place in the file stays where it is, since the server writes there."""
+    """Return the log's text without moving the file offset, which the server shares."""
     return os.pread(log.fileno(), 1 << 20, 0).decode("utf-8", "replace")

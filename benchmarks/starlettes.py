@@ -1,8 +1,8 @@
-"""Starlette on uvicorn with httptools, uvloop and websockets: the streams that a user would write there.
+"""Starlette on uvicorn with httptools, uvloop and websockets: streams as a user would write them there.
 
-`benchmarks/peer.py` runs it. Works: ``items`` streams so many JSON items as the body says, as events or lines by
-``Accept``; ``paced`` sleeps a millisecond before each; ``open`` gives one and never ends; ``lines`` echoes lines of
-JSON, and the messages of a WebSocket. Items have the bytes that ours have.
+`benchmarks/peer.py` runs it. Works: ``items`` streams JSON items as events or lines by ``Accept``, and the body is
+their number; ``paced`` sleeps a millisecond before each item; ``open`` sends one item and never ends; ``lines`` echoes
+lines of JSON, and the messages of a WebSocket. Items have the same bytes as invoker's.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from items import SSE, item  # type: ignore[import-not-found]  # the folder of this file is where Python looks first
+from items import SSE, item  # type: ignore[import-not-found]  # Python looks in the folder of this file first
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -59,10 +59,10 @@ async def _open_events(_count: int) -> AsyncIterator[str]:
 
 
 class _Echo:
-    """Lines come back while others still come in.
+    """Echoes lines while the request still arrives.
 
-    A StreamingResponse cannot do this on uvicorn: while it sends, it reads the request itself, to see whether the
-    client has left.
+    A StreamingResponse cannot do this on uvicorn: while it sends, it receives the request itself, to detect a
+    disconnect.
     """
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -89,7 +89,7 @@ async def _talk(socket: WebSocket) -> None:
 
 
 def application(work: str, *, is_async: bool) -> Starlette:
-    """The application for a work."""
+    """Make the application for a work."""
 
     async def stream(request: Request) -> StreamingResponse:
         count = json.loads(await request.body())

@@ -1,4 +1,4 @@
-"""How long a start takes, and what an idle server weighs."""
+"""The time to start a server, and the memory of an idle one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STARTS = 5
 
 
 def startup(columns: Sequence[Series], *, quick: bool) -> str:
-    """Import, process start to ready line, memory when idle."""
+    """Measure the import, the time from process start to the ready line, and the idle memory."""
     count = 3 if quick else _STARTS
     rows = [["import invoker", *_shown([_import_ms() for _ in range(count)], "ms")]]
     for one in columns:
@@ -39,7 +39,7 @@ def _start(series: Series) -> tuple[float, float]:
 
 
 def _import_ms() -> float:
-    """What the import takes beyond an empty interpreter."""
+    """Return the time of the import, without the start of the interpreter."""
     return (_seconds("import invoker") - _seconds("pass")) * 1e3
 
 

@@ -1,4 +1,4 @@
-"""What host sessions of the tool bridge and their variables cost, in memory, in a file, and in a Redis server."""
+"""Host sessions and variables of the tool bridge in each store: memory, an SQLite file, and a Redis server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHANNELS = 4
 
 
 def stores(columns: Sequence[Series], *, quick: bool) -> str:  # noqa: ARG001 - every row of the table takes them
-    """A row for each kind of store: watchers, writes and reads a second, memory of sessions."""
+    """Measure watchers, sets and gets per second, and memory of sessions; the table has a row for each store."""
     rows = []
     for kind in _KINDS:
         try:
@@ -64,7 +64,7 @@ def _figures(kind: str, *, quick: bool) -> list[str]:
 
 @contextmanager
 def _served(kind: str) -> Iterator[tuple[str, int]]:
-    """A server with an empty store: its address and its process id."""
+    """Run a server with an empty store; the block gets its address and process id."""
     with _place(kind) as place:
         command = ours("areply_square", extra=["--protocols", "riff,toolbridge", "--store", place])
         with serving(command) as found:
@@ -73,7 +73,7 @@ def _served(kind: str) -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def _place(kind: str) -> Iterator[str]:
-    """What the flag ``--store`` says, for a store that is empty and goes with the block."""
+    """Make an empty store for the block, which gets the value of ``--store``."""
     with tempfile.TemporaryDirectory() as folder:
         if kind != "redis":
             yield "memory" if kind == "memory" else f"sqlite:{Path(folder, 'store.db')}"
@@ -94,7 +94,7 @@ def _place(kind: str) -> Iterator[str]:
 
 
 class _Bridge:
-    """The host's side, on a loop of its own."""
+    """A client of the tool bridge; each run has its own event loop."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -112,7 +112,7 @@ class _Bridge:
         return asyncio.run(main())
 
     async def variables(self, watchers: int, count: int) -> tuple[float, float, float, float]:
-        """Seconds until all watchers have seen a write, sets and gets a second, and seconds of one set by itself."""
+        """Measure seconds until all watchers have a write, sets and gets per second, and seconds of one set alone."""
         await self._begin("s1")
         await self._set(0)
         watches = [self._watch(number) for number in range(watchers)]
@@ -132,7 +132,7 @@ class _Bridge:
         return median(times), sets, gets, (time.perf_counter() - began) / 200
 
     async def sessions(self, count: int, name: str) -> float:
-        """Make sessions of one variable each; how many a second."""
+        """Make sessions with one variable each; return sessions per second."""
 
         async def make(number: int) -> None:
             await self._begin(f"{name}-{number}")
@@ -166,7 +166,7 @@ class _Bridge:
 
 
 async def _rate(count: int, do: Callable[[int], Coroutine[Any, Any, None]]) -> float:
-    """How often a second, with some in flight."""
+    """Run ``do`` for 0 to ``count - 1``, 64 at a time; return runs per second."""
     numbers = iter(range(count))
 
     async def some() -> None:

@@ -1,10 +1,11 @@
-"""The client of streams by HTTP and WebSocket: raw sockets and one epoll, in a process of its own that is pinned.
+"""The client of streams by HTTP and WebSocket: raw sockets and one epoll, in a pinned process.
 
-It compares every byte of every body and of every message. Kinds:
+It compares every byte of every body and of every message with the expected one. The kinds of plan are:
 
-- items: each connection asks for one stream after another; also ``p50`` and ``p99`` of the time to the first item.
-- lines: each connection sends lines of JSON in a request and gets them back; ``window`` of them are under way.
-- talk: the same by the messages of a WebSocket. With a window of one, ``p50`` and ``p99`` are those of a round trip.
+- items: each connection requests one stream after another; ``p50`` and ``p99`` are of the time to the first item.
+- lines: each connection sends lines of JSON in one request and gets them back, with ``window`` lines in flight.
+- talk: each connection sends messages of a WebSocket and gets them back, with ``window`` messages in flight; ``p50``
+  and ``p99`` are of the time to a reply.
 
 Usage: ``python -m benchmarks.streamers`` with a plan in JSON on stdin; the last line on stdout is JSON.
 """
@@ -39,9 +40,9 @@ _CLOSED = b"\x88\x02\x03\xe8"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked, and how much of it.
+    """The kind and the amount of requests.
 
-    ``each`` is the number of items of a stream, or of messages of a connection; ``calls`` that of streams in all.
+    ``each`` is the number of items per stream, or of messages per connection; ``calls`` is the number of all streams.
     """
 
     kind: str
@@ -55,10 +56,10 @@ class Plan:
 
 
 def run(plan: Plan) -> dict[str, float]:
-    """Measure in a pinned process: ``seconds``, ``p50`` and ``p99``.
+    """Run a plan in a pinned process; return ``seconds`` of all, and ``p50`` and ``p99`` in microseconds.
 
     Raises:
-        WrongReplyError: Something else came than was due.
+        WrongReplyError: The server sent other bytes than expected.
     """
     command = pinned(DRIVER_CORE, [sys.executable, "-m", "benchmarks.streamers"])
     asked = json.dumps(asdict(plan))
@@ -70,7 +71,7 @@ def run(plan: Plan) -> dict[str, float]:
 
 
 class Peer(Protocol):
-    """What a connection does."""
+    """One connection of a plan."""
 
     sock: socket.socket
 
@@ -78,12 +79,12 @@ class Peer(Protocol):
         """Send the first bytes."""
 
     def arrived(self, data: bytes, now: float) -> bool:
-        """Take what came, and send what follows from it: whether the connection is done."""
+        """Handle received bytes and send the next ones; return whether the connection is done."""
 
 
 @dataclass(slots=True)
 class Items:
-    """Streams one after another, each compared whole."""
+    """Requests streams one after another, and compares each as a whole."""
 
     sock: socket.socket
     asked: bytes
@@ -96,13 +97,13 @@ class Items:
     _seen: bool = False
 
     def begin(self) -> None:
-        """Ask for a stream."""
+        """Request a stream."""
         self._seen = False
         self._began = perf_counter()
         self.sock.sendall(self.asked)
 
     def arrived(self, data: bytes, now: float) -> bool:
-        """Wait for the first item and for the last chunk."""
+        """Time the first item; after the last chunk, compare the stream and request the next."""
         self._data += data
         if not self._seen and self.first in self._data:
             self._seen = True
@@ -119,7 +120,7 @@ class Items:
 
 @dataclass(slots=True)
 class Lines:
-    """One request whose lines come back."""
+    """Sends lines in one request, and gets them back."""
 
     sock: socket.socket
     asked: bytes
@@ -129,13 +130,13 @@ class Lines:
     _data: bytearray = field(default_factory=bytearray)
 
     def begin(self) -> None:
-        """Send the head and the first lines."""
+        """Send the request head and the first lines."""
         self.count = self.left
         self.sock.sendall(self.asked)
         self._send(min(self.window, self.left))
 
     def arrived(self, data: bytes, now: float) -> bool:
-        """Send as many lines as came back, and the end behind the last one."""
+        """Send as many lines as came back, and the last chunk after the last line."""
         del now
         is_cut = data[:1] == b"\n" and self._data.endswith(b"}")
         self._data += data
@@ -153,7 +154,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Talk:
-    """One WebSocket whose messages come back."""
+    """Sends messages on one WebSocket, and gets them back."""
 
     sock: socket.socket
     asked: bytes
@@ -166,19 +167,19 @@ class Talk:
     _began: float = 0.0
 
     def begin(self) -> None:
-        """Shake hands."""
+        """Send the WebSocket handshake."""
         self.due = self.left
         self.sock.sendall(self.asked)
 
     def arrived(self, data: bytes, now: float) -> bool:
-        """Send as many messages as came back, and the end when all have."""
+        """Send as many messages as came back; when all are back, send the end message and wait for the close."""
         self._data += data
         if not self._is_open:
             head, found, rest = self._data.partition(b"\r\n\r\n")
             if not found:
                 return False
             if b" 101 " not in head or rest:
-                raise WrongReplyError(f"no handshake: {self._data[:200]!r}")
+                raise WrongReplyError(f"not a WebSocket handshake: {self._data[:200]!r}")
             self._data, self._is_open = b"", True
             self._send(min(self.window, self.left))
             return False
@@ -186,7 +187,7 @@ class Talk:
         if count:
             came, self._data = self._data[: count * len(_TOLD)], self._data[count * len(_TOLD) :]
             if came != _TOLD * count:
-                raise WrongReplyError(f"not what was due: {came[:200]!r}")
+                raise WrongReplyError(f"not the expected messages: {came[:200]!r}")
             self.took.append(now - self._began)
             self.due -= count
             self._send(min(count, self.left))
@@ -195,7 +196,7 @@ class Talk:
         if self.due or not self._data.endswith(_CLOSED):
             return False
         if self._data != unmasked(items.END_TOLD) + _CLOSED:
-            raise WrongReplyError(f"not the end: {self._data[:200]!r}")
+            raise WrongReplyError(f"not the expected end: {self._data[:200]!r}")
         return True
 
     def _send(self, count: int) -> None:
@@ -209,10 +210,10 @@ _LINE, _SAID, _TOLD = chunk(items.LINE), masked(items.SAID), unmasked(items.TOLD
 
 
 def compare(data: bytes | bytearray, expected: bytes) -> None:
-    """Compare a whole response in chunks with the body that is due; comments between events are no part of it.
+    """Compare the body of a whole chunked response with ``expected``; comments between events are ignored.
 
     Raises:
-        WrongReplyError: It is another one, or the status is not 200.
+        WrongReplyError: The body differs, the status is not 200, or the response is not chunked.
     """
     head, _, _ = data.partition(b"\r\n\r\n")
     if b" 200 " not in head[:20] or b"chunked" not in head.lower():
@@ -220,14 +221,14 @@ def compare(data: bytes | bytearray, expected: bytes) -> None:
     body = unchunked(data, len(head) + 4).replace(_COMMENT, b"")
     if body != expected:
         at = next((at for at, (one, other) in enumerate(zip(body, expected, strict=False)) if one != other), -1)
-        raise WrongReplyError(f"{len(body)} bytes for {len(expected)}; from {at}: {body[at:][:80]!r}")
+        raise WrongReplyError(f"{len(body)} bytes, {len(expected)} expected; they differ at {at}: {body[at:][:80]!r}")
 
 
 def drive(peers: Sequence[Peer]) -> float:
-    """Let all connections do what they do: seconds.
+    """Run all connections until each is done; return the seconds.
 
     Raises:
-        WrongReplyError: One ends too soon, or nothing comes any more.
+        WrongReplyError: A connection ends too soon, or nothing is received for 20 s.
     """
     selector = selectors.DefaultSelector()
     for peer in peers:
@@ -238,7 +239,7 @@ def drive(peers: Sequence[Peer]) -> float:
     while left:
         ready = selector.select(_SILENCE_S)
         if not ready:
-            raise WrongReplyError("nothing comes any more")
+            raise WrongReplyError(f"nothing was received for {_SILENCE_S:g} s")
         for key, _ in ready:
             data = key.data.sock.recv(_READ_BYTES)
             if not data:
@@ -250,7 +251,7 @@ def drive(peers: Sequence[Peer]) -> float:
 
 
 def peers(plan: Plan, took: list[float]) -> list[Peer]:
-    """The connections of a plan."""
+    """Open the connections of a plan; ``took`` gets the measured seconds."""
     socks = [connect(plan.address) for _ in range(plan.connections)]
     if plan.kind == "items":
         headers = {"content-type": JSON, "accept": plan.form}
@@ -272,7 +273,7 @@ def _head(plan: Plan, method: str, headers: dict[str, str]) -> bytes:
 
 
 def main() -> int:
-    """Do what the plan says and print JSON."""
+    """Run the plan given on stdin, and print the figures in JSON."""
     plan = Plan(**json.load(sys.stdin))
     took: list[float] = []
     gc.disable()

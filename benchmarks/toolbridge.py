@@ -1,4 +1,4 @@
-"""The tool bridge beside a bare grpc.aio bridge, in the same run: calls, streams, watchers, sessions, isolation."""
+"""The tool bridge compared with a bare grpc.aio bridge: calls, streams, watchers, sessions, isolation."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _STYLES = {"sync": "benchmarks.tools", "async": "benchmarks.async_tools"}
 
 
 def toolbridge(columns: Sequence[Series], *, quick: bool) -> str:
-    """All tables; a sentence where they cannot be had."""
-    del columns  # the bare bridge and ours are the columns here
+    """Make all tables, or one sentence if h2load is not installed."""
+    del columns  # the columns here are the bare bridge and invoker
     if shutil.which("h2load") is None:
         return "### Tool bridge\n\nLeft out: h2load is missing (Debian: nghttp2-client)."
     parts: list[Callable[[], str]] = [
@@ -67,7 +67,7 @@ def _bare() -> Iterator[tuple[str, int]]:
 
 @contextmanager
 def _bridge(module: str) -> Iterator[tuple[str, int]]:
-    """Ours, with one session."""
+    """Run invoker with one session; the block gets its address and process id."""
     command = ours(f"{module}:", extra=("--protocols", "riff,toolbridge"))
     command[command.index(f"{module}:")] = module
     with serving(command) as (address, pid):
@@ -78,26 +78,26 @@ def _bridge(module: str) -> Iterator[tuple[str, int]]:
 
 
 def packed(value: Message) -> AnyMessage:
-    """A message as an Any."""
+    """Pack a message into an Any."""
     made = AnyMessage()
     made.Pack(value)
     return made
 
 
 def call(tool: str) -> bytes:
-    """A framed call of a tool with a text of 16 bytes."""
+    """Make a framed request that calls a tool with a text of 16 bytes."""
     request = pb.ToolCallRequest(session_id=SESSION, tool_id=tool, args=[packed(StringValue(value="x" * 16))])
     return framed(request.SerializeToString())
 
 
 class Asker:
-    """A connection on which one rpc is made after another."""
+    """A connection that makes one rpc after another."""
 
     def __init__(self, address: str, method: str) -> None:
         self.connection = Connection(address, path=SERVICE + method)
 
     def ask(self, body: bytes) -> bytes:
-        """The whole reply to a framed request, without the head of its (last) message.
+        """Send a framed request; return the reply bytes after the first 5, which are the prefix of the first message.
 
         Raises:
             WrongReplyError: The rpc failed.
@@ -113,7 +113,7 @@ class Asker:
 
 
 def ask(address: str, method: str, request: Message) -> bytes:
-    """The reply to one request on a connection of its own."""
+    """Make one rpc on a new connection, and return the serialized reply."""
     asker = Asker(address, method)
     try:
         return asker.ask(framed(request.SerializeToString()))
@@ -125,7 +125,7 @@ def ask(address: str, method: str, request: Message) -> bytes:
 
 
 def _calls(number: int, calls: int) -> str:
-    """Rates of many calls in flight with what each costs the server, and latencies of one after another."""
+    """Measure the rate and the processor time of many calls in flight, and latencies of calls one after another."""
     figures = ("rate", "core", "p50", "p99")
     found: dict[str, dict[str, list[float]]] = {}
     for _ in range(number):
@@ -180,7 +180,7 @@ def _one_after_another(address: str, body: bytes, count: int) -> list[float]:
 
 
 def _streams(number: int, blocks: int) -> str:
-    """How fast blocks of 64 KiB come, on one stream and on eight."""
+    """Measure the throughput of blocks of 64 KiB, on one stream and on eight."""
     request = pb.ToolStreamRequest(session_id=SESSION, tool_id="blocks", args=[packed(Int64Value(value=blocks))])
     request.config.backpressure_enabled = True
     body = framed(request.SerializeToString())
@@ -202,7 +202,7 @@ def _streams(number: int, blocks: int) -> str:
 
 
 def _watchers(count: int) -> str:
-    """One variable that many watch: from the write until all have seen it."""
+    """Measure the time from a write until all watchers of a variable have it."""
     with _bridge(_STYLES["async"]) as (address, pid):
         before = resident_mib(pid)
         watch = framed(pb.WatchVariablesRequest(session_id=SESSION, variable_names=["x"]).SerializeToString())
@@ -212,7 +212,7 @@ def _watchers(count: int) -> str:
             each.settle()
             each.flush()
         setter = Asker(address, "SetSessionVariable")
-        _seen_by_all(setter, connections, streams)  # the first also waits until all are there
+        _seen_by_all(setter, connections, streams)  # the first write also waits until all watches have begun
         took = [_seen_by_all(setter, connections, streams) * 1e3 for _ in range(10)]
         held = resident_mib(pid) - before
         for each in (*connections, setter.connection):
@@ -224,7 +224,7 @@ def _watchers(count: int) -> str:
 
 
 def _seen_by_all(setter: Asker, connections: Sequence[Connection], streams: Sequence[Any]) -> float:
-    """Seconds from a write until each stream has got more; writes that came too early for some are made again."""
+    """Write, and return the seconds until each stream has received more; after a second, the write is repeated."""
     request = pb.SetVariableRequest(
         session_id=SESSION, variable_name="x", value=packed(Int64Value(value=1)), create_if_missing=True
     )
@@ -243,11 +243,11 @@ def _seen_by_all(setter: Asker, connections: Sequence[Connection], streams: Sequ
 
 
 def _sessions(count: int) -> str:
-    """Sessions that were made and are not used."""
+    """Measure the memory of sessions that are not used."""
     with _bridge(_STYLES["sync"]) as (address, pid):
         before, began = resident_mib(pid), time.perf_counter()
         asker = Asker(address, "InitializeSession")
-        for number in range(count - 1):  # one is there
+        for number in range(count - 1):  # one session exists already
             made = asker.ask(framed(pb.InitializeSessionRequest(session_id=f"bench-{number}").SerializeToString()))
             if number == 0 and not pb.InitializeSessionResponse.FromString(made).success:
                 raise WrongReplyError("no session")
@@ -258,7 +258,7 @@ def _sessions(count: int) -> str:
 
 
 def _isolation(calls: int) -> str:
-    """A call in a child process: the first of a server, and those behind it."""
+    """Measure calls in a child process: the first call of a server, and later ones."""
     with _bridge("benchmarks.isolated_tools") as (address, _pid):
         [cold] = _one_after_another(address, call("isolated"), 1)
         took = {tool: _one_after_another(address, call(tool), calls) for tool in ("echo", "isolated")}
@@ -271,7 +271,7 @@ def _isolation(calls: int) -> str:
 
 
 def _limits() -> str:
-    """Tools that pass a limit in a child process, while an echo is called beside them."""
+    """Measure tools that exceed a limit in a child process, and calls of an echo at the same time."""
     rows = []
     with _bridge("benchmarks.isolated_tools") as (address, _):
         for tool, label in (("spins", "spins, 0.5 s allowed"), ("eats", "takes more and more memory, 512 MiB allowed")):

@@ -1,4 +1,4 @@
-"""The tools that are measured: an echo and blocks of bytes, sync."""
+"""The measured tools as sync functions: an echo, and blocks of bytes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from invoker import function
 
 @function
 def echo(value: str) -> str:
-    """The text itself."""
+    """Return the text."""
     return value
 
 
 @function
 def blocks(count: int) -> Iterator[bytes]:
-    """So many blocks of 64 KiB."""
+    """Yield ``count`` blocks of 64 KiB."""
     payload = bytes(BLOCK)
     for _ in range(count):
         yield payload

@@ -1,4 +1,4 @@
-"""Bytes of HTTP/1.1 chunks and of WebSocket frames, for a client and a server that do next to nothing."""
+"""Makes and reads HTTP/1.1 chunks and WebSocket frames, for the minimal client and server."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _MASK = b"\x12\x34\x56\x78"
 
 
 def chunk(data: bytes) -> bytes:
-    """One chunk."""
+    """Make one HTTP/1.1 chunk."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def unchunked(data: bytes | bytearray, at: int = 0) -> bytes:
-    """The body that chunks are, from a place on.
+    """Join the chunks from offset ``at`` on, and return the body.
 
     Raises:
-        WrongReplyError: They are not whole, or something is behind the last one.
+        WrongReplyError: A chunk is incomplete, or there are bytes after the last one.
     """
     parts = []
     try:
@@ -29,19 +29,19 @@ def unchunked(data: bytes | bytearray, at: int = 0) -> bytes:
                 break
             parts.append(data[end + 2 : at - 2])
     except ValueError:
-        raise WrongReplyError(f"the chunks are cut: {bytes(data[-100:])!r}") from None
+        raise WrongReplyError(f"a chunk is incomplete: {bytes(data[-100:])!r}") from None
     if at != len(data):
-        raise WrongReplyError(f"there is more behind the last chunk: {bytes(data[at:][:100])!r}")
+        raise WrongReplyError(f"there are bytes after the last chunk: {bytes(data[at:][:100])!r}")
     return b"".join(parts)
 
 
 def unmasked(text: bytes) -> bytes:
-    """A frame of text, as servers send it; of at most 125 bytes or 64 KiB."""
+    """Make a text frame as servers send it; the text is shorter than 64 KiB."""
     return b"\x81" + _length(len(text), 0) + text
 
 
 def masked(text: bytes) -> bytes:
-    """The same as clients send it."""
+    """Make a text frame as clients send it, which is masked; the text is shorter than 64 KiB."""
     mask = (_MASK * (len(text) // 4 + 1))[: len(text)]
     return (
         b"\x81" + _length(len(text), 0x80) + _MASK + bytes(one ^ other for one, other in zip(text, mask, strict=True))

@@ -1,8 +1,8 @@
-"""Two workers against one, by the processor time of the servers: the driver shares the two cores that there are.
+"""Two workers compared with one, by the processor time of the servers, since the driver shares the machine's two cores.
 
-The rate that a driver sees says little where it takes a core itself. So what is compared is how long one worker is busy
-with a row, and how long the busier one of two: with a core for each, that is when they would be done. Many connections,
-since a connection stays with one worker.
+The driver itself takes a core, so its rate says little. Therefore the processor time of one worker for a row is
+compared with that of the busier of two workers: with a core for each, the row would take this time. There are many
+connections, since a connection stays with one worker.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CONNECTIONS = 16
 
 @dataclass(slots=True)
 class _Found:
-    """Of each round: messages or calls in a second, and microseconds of the busiest worker for each of them."""
+    """For each round: messages or calls per second, and the busiest worker's microseconds per message or call."""
 
     rates: list[float] = field(default_factory=list)
     busiest_us: list[float] = field(default_factory=list)
 
 
 def workers(columns: Sequence[Series], *, quick: bool) -> str:
-    """Rates and processor time with one and with two workers, in turns; a sentence where they cannot be had."""
+    """Measure rates and processor time with one and two workers in turn, or say why this is impossible."""
     title = f"Two workers, {CONNECTIONS} connections, nothing pinned; µs of the busier worker"
     if not has_flag("--workers"):
         return f"### {title}\n\nLeft out: this invoker has no --workers."
@@ -75,11 +75,11 @@ def _measure(command: list[str], row: Row, found: _Found) -> None:
 
 
 def _used(session: int) -> dict[int, float]:
-    """Processor time used so far by each process of a server; each worker has a group of its own."""
+    """Return the processor time of each process in a server's session, by process id."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         pid = int(folder.name)
-        with suppress(OSError):  # it ended meanwhile
+        with suppress(OSError):  # the process has ended
             if os.getsid(pid) == session:
                 found[pid] = processor_s(pid)
     return found
