@@ -67,7 +67,7 @@ def test_another_stream_is_a_wrong_reply(giving: str) -> None:
     for one in clients:
         assert isinstance(one, Items)
         one.expected = one.expected.replace(b'"n":7,', b'"n":8,')
-    with pytest.raises(WrongReplyError, match=r"from \d+: b'7,"):
+    with pytest.raises(WrongReplyError, match=r"differ at \d+: b'7,"):
         drive(clients)
     _closed(clients)
 
@@ -87,7 +87,7 @@ def test_another_message_is_a_wrong_reply(echoing: str, monkeypatch: pytest.Monk
     """A server that answers with something of the same length is found."""
     monkeypatch.setattr(streamers, "_TOLD", unmasked(items.TOLD.replace(b"1234", b"1235")))
     clients = peers(_plan(echoing, "talk"), [])
-    with pytest.raises(WrongReplyError, match="not what was due"):
+    with pytest.raises(WrongReplyError, match="not the expected messages"):
         drive(clients)
     _closed(clients)
 
@@ -95,10 +95,10 @@ def test_another_message_is_a_wrong_reply(echoing: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (HEAD + chunk(b"abc"), "cut"),
-        (HEAD + chunk(b"abc") + LAST + b"x", "more behind"),
-        (HEAD + chunk(b"abd") + LAST, "from 2"),
-        (HEAD + chunk(b"ab") + LAST, "2 bytes for 3"),
+        (HEAD + chunk(b"abc"), "incomplete"),
+        (HEAD + chunk(b"abc") + LAST + b"x", "bytes after the last"),
+        (HEAD + chunk(b"abd") + LAST, "differ at 2"),
+        (HEAD + chunk(b"ab") + LAST, "2 bytes, 3 expected"),
         (HEAD.replace(b"200", b"206") + chunk(b"abc") + LAST, "not a stream"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "not a stream"),
     ],
