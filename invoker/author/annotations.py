@@ -36,15 +36,15 @@ _WANTED_KINDS |= {typing.Tuple[str, ...]: tuple, typing.List[str]: list, typing.
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the annotation of a parameter asks for.
+    """The meaning of a parameter's annotation.
 
     Attributes:
         annotation: The annotation as it was resolved; ``inspect.Parameter.empty`` where there is none.
         type: The type of one item, without Message, Iterator and the like.
-        take: The part of the message.
+        take: The part of each message that the parameter takes.
         stream: ``"sync"`` or ``"async"`` for an iterator, else empty.
         slot: Set if the parameter is not an input: it takes the context, or the names of the wanted outputs.
-        constraints: What the annotation says of the values besides their type.
+        constraints: The constraints on values that the annotation contains besides the type.
     """
 
     annotation: Any
@@ -56,7 +56,7 @@ class Reading:
 
     @property
     def said(self) -> bool:
-        """Whether the parameter has an annotation that says anything."""
+        """Whether the parameter has an annotation other than ``Any``."""
         return self.annotation is not _EMPTY and self.annotation is not Any
 
     @property
@@ -72,18 +72,18 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a return annotation promises about the outputs.
+    """The outputs that a return annotation declares.
 
     Attributes:
         annotation: The annotation as it was resolved.
         result: The shape of the result if the function streams.
         outputs: The names and types of the outputs.
-        stream: ``"sync"``, ``"async"`` or ``"mixed"`` when iterators are promised, else empty.
-        open: Whether the number of outputs is left open.
-        awaited: Whether an awaitable is promised, which has to be awaited first.
-        parts: What each of its values consists of: a tuple, a NamedTuple, or a TypedDict.
+        stream: ``"sync"``, ``"async"`` or ``"mixed"`` if iterators are declared, else empty.
+        open: Whether the number of outputs is not fixed.
+        awaited: Whether an awaitable is declared, which has to be awaited first.
+        parts: The parts of each value, if the values are tuples, NamedTuples or TypedDicts.
         is_unnamed: Whether the parts have no names of their own.
-        each: The type of every part if the number of parts is open, as in a dict or a list.
+        each: The type of every part if the number of parts is not fixed, as in a dict or a list.
     """
 
     annotation: Any
@@ -124,11 +124,11 @@ def read_annotation(annotation: Any) -> Reading:
 def read_parameter(one: inspect.Parameter, inputs: Sequence[str] = ()) -> Reading:
     """Classify a parameter by its annotation, and ``output_names`` by its name, too (G-060).
 
-    ``output_names`` that is a tuple, list or Sequence of str takes the names of the outputs which are wanted, unless it
-    is among ``inputs``, which the decorator names.
+    ``output_names`` that is a tuple, list or Sequence of str takes the names of the wanted outputs, unless the
+    decorator lists it in ``inputs``.
 
     Raises:
-        SpecError: A mark of ``Annotated`` is misplaced or invalid.
+        SpecError: Metadata of ``Annotated`` is misplaced or invalid.
     """
     if type(one.default).__name__ in ("FieldInfo", "Meta"):
         raise SpecError("its default is a Field, which has no effect there; write it within Annotated[...]")
@@ -186,12 +186,12 @@ def _bare(annotation: Any) -> Any:
 
 
 def _unnamed(annotation: Any) -> Any:
-    """The type that a named type names; a NewType stays, since lists of functions show its name to authors."""
+    """The type behind a type alias; a NewType stays, since lists of functions show its name to authors."""
     return annotation if isinstance(annotation, typing.NewType) else unaliased(annotation)
 
 
 def _beside_arrays(annotated: Any) -> Any:
-    """Keep the notes beside an array, since one may be its shape (G-068). Notes beside a union go to its arrays."""
+    """Keep the metadata of ``Annotated`` around arrays, also in a union, since it may be the shape (G-068)."""
     inner = annotated.__origin__
     if typing.get_origin(inner) not in UNIONS:
         return annotated
@@ -202,7 +202,7 @@ def _beside_arrays(annotated: Any) -> Any:
 
 
 def _optional(union: Any) -> Any:
-    """Give X of ``Optional[X]`` if X is a stream, a message, headers or the context; None otherwise.
+    """Return X of ``Optional[X]`` if X is a stream, a message, headers or the context; None otherwise.
 
     An ``Optional`` value stays as it is, since that value may really be None.
     """
@@ -246,7 +246,7 @@ def _part(item: Any) -> tuple[Any, Take]:
 def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
     """The type of a value, the part of the message that the parameter takes, and the constraints of the annotation.
 
-    Marks that `Constraints` do not fully cover stay in the type, so that a codec applies them.
+    Metadata that `Constraints` does not fully cover stays in the type, so that a codec applies it.
     """
     item, take = _part(_bare(annotation))
     if take is Take.MESSAGE:
@@ -256,7 +256,7 @@ def _value(annotation: Any) -> tuple[Any, Take, Constraints]:
 
 
 def _check_around(annotation: Any) -> None:
-    """Refuse marks on the iterator that are meant for its values."""
+    """Refuse constraints on the iterator, which are meant for its values."""
     if unread(annotation) or constraints_of(annotation):
         raise SpecError("constraints on the values have no effect on the iterator; write Iterator[Annotated[int, ...]]")
 
@@ -281,7 +281,7 @@ def _mentions_output(annotation: Any) -> bool:
 
 
 def _several(annotation: Any) -> tuple[list[tuple[str, Any]], bool] | None:
-    """Give names and annotations of the iterators in a tuple, and whether their number is open; None for a value."""
+    """The names and annotations of the iterators in a tuple, and whether their number is open; None for a value."""
     args = typing.get_args(annotation)
     is_open = typing.get_origin(annotation) is tuple and len(args) == 2 and args[1] is ...
     fields = [("out", args[0])] if is_open else () if is_typed_dict(annotation) else _fields(annotation) or ()
@@ -314,7 +314,7 @@ def _with_parts(returned: Returned, value: Any) -> Returned:
 
 
 def _fields(value: Any) -> list[tuple[str, Any]] | None:
-    """Names and annotations of the parts of a value; None if it has no parts, or any number of them."""
+    """The names and annotations of the parts of a value; None if it has no fixed number of parts."""
     args = typing.get_args(value)
     if typing.get_origin(value) is tuple:
         return None if ... in args or not args else [(f"out{index}", arg) for index, arg in enumerate(args)]

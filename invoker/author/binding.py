@@ -1,9 +1,9 @@
-"""What a caller gives -> the parameters of a function: only this code decides who takes a value.
+"""Maps the values that a caller gives to the parameters of a function; all protocols use this code.
 
 Theory. A caller gives values by position, by keyword as a call in Python does (`Binder.call`), or by the names of the
-inputs (`Binder.named`). The answer is an `Assignment`: for each value the name of its input, as ``Open.bound`` has it,
-and its parameter; or the faults, all of them, each with a code, a place and a sentence. Protocols translate their
-frames into this, and the faults into their errors; values stay encoded.
+inputs (`Binder.named`). The result is an `Assignment`: for each value the name of its input, as in ``Open.bound``, and
+its parameter; or all faults, each with a code, a place and a sentence. Protocols translate their frames into these
+calls, and the faults into their errors; values stay encoded.
 
 Two kinds of names belong to no parameter. An element of ``*args`` that is given by position is ``#INDEX``. A name that
 ``**kwargs`` takes has the prefix `KEYWORD` where the name alone would mean another input.
@@ -23,19 +23,19 @@ KEYWORD: Final = "**"
 """Prefix for the name of a ``**kwargs`` input that would be the name of another input without it."""
 
 MOST_INPUTS: Final = 1000
-"""Inputs that one request may open; each takes memory before its value is looked at."""
+"""The most inputs of one request; each takes memory before its value is decoded."""
 
 _MOST_KEPT: Final = 64
-"""Assignments that a binder keeps; callers choose the names if there is ``**kwargs``."""
+"""The most assignments that a binder caches; callers choose the names if there is ``**kwargs``."""
 
 _MOST_NAMES: Final = 4096
-"""Characters in all names of an assignment that is kept."""
+"""The most characters in all names of a cached assignment."""
 
 _MOST_FAULTS: Final = 100
-"""The most wrong names that are told."""
+"""The most wrong names that an error lists."""
 
 _MOST_HINTS: Final = 8
-"""For the first so many a similar name is looked for, which takes up to a millisecond each."""
+"""A similar name is searched only for this many wrong names, since each search takes up to a millisecond."""
 
 
 class Assignment(NamedTuple):
@@ -54,7 +54,7 @@ class Assignment(NamedTuple):
 
     @property
     def inputs(self) -> tuple[StreamSpec, ...]:
-        """The values that the inputs take; only valid if the call has no fault."""
+        """The specs of the inputs that take the values; only valid if the call has no fault."""
         return tuple(
             replace(one.stream or StreamSpec(name), name=name)
             for name, one in zip(self.names, self.parameters, strict=True)
@@ -68,7 +68,7 @@ class _Making:
     Attributes:
         given: For each value the name of its input, and the parameter that takes it.
         takers: The parameter that takes an input, by the input's name.
-        faults: What is wrong so far.
+        faults: The faults that were found so far.
         meant: Inputs that the caller has probably misspelt, so that they are not reported as missing.
     """
 
@@ -84,13 +84,13 @@ class _Making:
 
 
 class Binder:
-    """The parameters of one function as callers give them; made once, and asked for each call.
+    """Binds the values of calls to the parameters of one function; made once for each function.
 
     Args:
-        spec: The spec as it was read.
+        spec: The spec that was read from the signature.
         most: The most values of one call; 0: any number.
         is_ordered: Whether values by position may also go to keyword-only parameters, in the order of the inputs.
-        has_labels: Whether each name that is no parameter's is an element of ``*args``, if there is one.
+        has_labels: Whether a name that is not a parameter's is an element of ``*args``, if the function has it.
 
     Attributes:
         spec: The spec.
@@ -125,7 +125,7 @@ class Binder:
 
         Args:
             count: How many values are given by position.
-            keywords: The names of the others.
+            keywords: The names of the values that are given by keyword.
         """
         key = (count, *keywords)
         return self.kept.get(key) or self._keep(key, self._called(count, keywords))
@@ -136,7 +136,7 @@ class Binder:
         return self.kept.get(key) or self._keep(key, self._named(names))
 
     def order(self, names: Sequence[str]) -> list[int]:
-        """The places of names of inputs in the order of the parameters; then all others, sorted, numbers by size."""
+        """The indexes of the names in the order of the parameters; other names follow, sorted with numbers by size."""
         last = len(self._places)
         return sorted(range(len(names)), key=lambda at: (self._places.get(names[at], last), _natural(names[at])))
 

@@ -3,7 +3,7 @@
 Errors are certain: the code that they name cannot work. Warnings are habits that hurt, such as a blocking call on the
 event loop. Names are looked up in the function's own module, so an alias of `time.sleep` is found and a local of that
 name is not mistaken for it. Without source (a lambda in a shell, a builtin) there is nothing to check. Nested functions
-are not read: nobody knows when they run.
+are not read, since it is not known when they run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DEAD_ENDS: Final = (
     *(ast.Expr, ast.Return, ast.Yield, ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue),
     *(ast.If, ast.While, ast.For, ast.Subscript),
 )
-"""Parents of an expression that have no use for a coroutine."""
+"""Syntax nodes that cannot use a coroutine as a child expression."""
 
 _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -64,7 +64,7 @@ def check(function: Any, spec: FunctionSpec) -> tuple[Finding, ...]:
     """Read the source of a function for mistakes.
 
     Args:
-        function: The function as it was loaded; the innermost function that it wraps is read.
+        function: The loaded function; the innermost function that it wraps is read.
         spec: How the function's signature was understood.
     """
     inner = list(layers(function))[-1]
@@ -101,7 +101,7 @@ class _Scan:
     def __init__(
         self, inner: Any, spec: FunctionSpec, tree: ast.FunctionDef | ast.AsyncFunctionDef, *, is_called: bool
     ) -> None:
-        self._is_called = is_called  # otherwise a wrapper around the function reads the inputs and makes the outputs
+        self._is_called = is_called  # otherwise a wrapper around the function takes the inputs and makes the outputs
         self._inner = inner
         self._spec = spec
         self._tree = tree
@@ -140,7 +140,7 @@ class _Scan:
         return True
 
     def _is_used(self, name: str) -> bool:
-        """Whether a name is awaited or passed on to code that may await it; arithmetic with it does not count."""
+        """Whether a name is awaited, or passed on to code that may await it; use in arithmetic does not count."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
                 parent = self._parents.get(node)
@@ -177,7 +177,7 @@ class _Scan:
                     yield self._finding(node, text)
 
     def _async_for(self, name: str) -> str:
-        """Say how to read an async stream; a plain ``def`` has to become an ``async def`` first."""
+        """Describe how to read an async stream; a plain ``def`` has to become an ``async def`` first."""
         loop = f"`async for ... in {name}`"
         return loop if isinstance(self._tree, ast.AsyncFunctionDef) else f"`async def {self._tree.name}` and {loop}"
 
@@ -212,7 +212,7 @@ class _Scan:
                 yield from self._shared(node)
 
     def _shared(self, node: ast.Return) -> Iterator[Finding]:
-        """One stream that two of the returned iterators read.
+        """Find a stream that two of the returned iterators read.
 
         Each would get only the items that the other has not got.
         """
@@ -227,7 +227,7 @@ class _Scan:
                 yield self._finding(node, text, is_error=False)
 
     def _resolve(self, node: ast.expr) -> Any:
-        """The object that an expression like ``module.name`` means, or None where that is not certain."""
+        """The object to which an expression like ``module.name`` refers; None if that is not certain."""
         if isinstance(node, ast.Attribute):
             is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
             owner = self._class() if is_self else self._resolve(node.value)
@@ -265,7 +265,7 @@ def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _assigned(nodes: list[ast.AST]) -> set[str]:
-    """Names to which the body gives another meaning than the module does; parameters are not among them."""
+    """Names that the body assigns, so that they differ from the module's; parameters are not among them."""
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]

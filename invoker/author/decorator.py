@@ -1,4 +1,4 @@
-"""`@function`: says what a signature cannot, and marks the functions of a module as a catalogue.
+"""`@function`: sets options that a signature cannot express, and marks the functions of a module as a catalogue.
 
 The decorator never wraps: the decorated object is returned as it was, so it can be called and tested as before. An
 undecorated function is always enough to be served.
@@ -21,7 +21,7 @@ ATTRIBUTE = "__invoker_options__"
 """The attribute that holds the `Options` of a decorated function."""
 
 MediaTypes: TypeAlias = str | Sequence[str] | Mapping[str, str | Sequence[str]]
-"""One media type or several for every stream, or a mapping from stream names to them."""
+"""One or several media types for every stream, or a mapping from stream names to media types."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,20 +87,20 @@ def function(
     options: Iterable[ProtocolOption] = (),
     **former: Unpack[Former],
 ) -> Callable[[F], F]: ...
-def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the options are said by the overload
-    """Decorator that says what a signature cannot; ``@function`` and ``@function(...)`` both work.
+def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the overload lists the options
+    """Set options that a signature cannot express; ``@function`` and ``@function(...)`` both work.
 
     It returns the decorated function unchanged. A function needs no decorator to be served. When a module has decorated
     functions, ``python -m invoker mymod`` serves all of them.
 
     Args:
         name: The name by which callers choose the function, instead of its own name.
-        style: ``"request/reply"`` or ``"streaming"``, instead of what the signature says.
+        style: ``"request/reply"`` or ``"streaming"``, instead of the style that the signature implies.
         inputs: Names of the inputs in their order: either names of parameters, which also turns parameters with
             defaults and keyword-only ones into inputs, or new names, one for each input. A mapping from names to
-            ``Tensor(...)`` also says types and shapes, where there are no annotations.
-        outputs: Names of the outputs, or such a mapping. They fix the number of outputs where the signature leaves it
-            open. A function that returns tuples, or dicts by these names, gives one value to each output.
+            ``Tensor(...)`` also sets types and shapes, for functions without annotations.
+        outputs: Names of the outputs, or a mapping as for ``inputs``. They fix the number of outputs if the signature
+            does not. A function that returns tuples, or dicts by these names, gives one value to each output.
         input_types: Media types of the inputs; one, several, or a mapping by name.
         output_types: Media types of the outputs; one, several, or a mapping by name.
         concurrency: How many calls of an async request/reply function may overlap within one invocation (R-035).
@@ -115,18 +115,19 @@ def function(target: Any = None, /, **said: Any) -> Any:  # noqa: D417 - the opt
         ready: A function that returns whether this one can take work.
         hook_timeout_s: Seconds that each hook may take; the default is ``INVOKER_HOOK_TIMEOUT_S``.
         timeout_s: Seconds that an invocation may take; then the caller gets an error, and the function is stopped.
-        max_calls: Invocations that may be in the function at once, of all callers; one more fails at once. 0: no limit.
-        calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: any.
-        memory_bytes: Memory that an invocation may take; with ``isolation="process"`` it is enforced. 0: any.
+        max_calls: Invocations of all callers that may run in the function at once; one more fails at once. 0: no limit.
+        calls_per_minute: Invocations that one party may begin within any 60 seconds; one more fails at once. 0: no
+            limit.
+        memory_bytes: Bytes of memory that an invocation may take; enforced with ``isolation="process"``. 0: no limit.
         isolation: ``"process"`` runs each invocation in a child process, which can be killed.
-        examples: Calls as callers may read them, besides those behind ``>>>`` in the docstring.
+        examples: Example calls for callers, besides those after ``>>>`` in the docstring.
         safe: True if a call changes nothing that matters, so that GET may call it, as browsers and caches do at will.
-        options: What only one protocol understands, such as ``graphpipe.Casting(inputs="same_kind")``; at most one of
-            each class. Other protocols do not read it.
-        former: Keywords that became such options; they are understood until 0.2, with a warning.
+        options: Options of single protocols, such as ``graphpipe.Casting(inputs="same_kind")``; at most one of each
+            class. Other protocols ignore them.
+        former: Keywords that have become options of a protocol; they are accepted until 0.2, with a warning.
 
     Raises:
-        SpecError: A keyword or an option is unknown, or has a value that it cannot have.
+        SpecError: A keyword or an option is unknown, or has an invalid value.
     """
     if target is not None and not said:
         return _mark(target, Options())

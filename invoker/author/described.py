@@ -1,7 +1,7 @@
-"""`described`: what callers can learn about a function, for every protocol and command that describes functions.
+"""`described`: describes a function to its callers, for every protocol and command that shows functions.
 
-`invoker call` asks for it over gRPC, programs and pages over HTTP, and people by `invoker inspect`. Schemas are made
-when they are first read, since most of those who ask need none.
+The description is used by `invoker call` over gRPC, by programs and pages over HTTP, and by `invoker inspect`. Schemas
+are made when they are first read, since most users of a description need none.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ class DescribedInput:
     """One input, or an option.
 
     Attributes:
-        stream: The stream as it was read.
+        stream: The spec of the stream.
         media_types: The media types of its values; the first one is for a value that a person types.
-        is_required: Callers have to name it, if they name inputs.
-        is_option: The parameter is an input only if a caller gives a value.
-        is_stream: The function receives it as a stream.
-        takes_many: It may be given any number of values: it is a stream, or the function is called for each.
-        said: The default as a Python value; `NOTHING` if there is none.
+        is_required: Whether callers that name inputs have to name this one.
+        is_option: Whether the parameter is an input only if a caller gives a value.
+        is_stream: Whether the function receives it as a stream.
+        takes_many: Whether it may be given any number of values: it is a stream, or the function is called for each
+            value.
+        said: The default as a Python value; `NOTHING` if the parameter has none.
         doc: Words for readers; may be empty.
     """
 
@@ -64,7 +65,7 @@ class DescribedInput:
 
     @cached_property
     def schema(self) -> Schema:
-        """The JSON Schema of one value by itself."""
+        """The JSON Schema of one value, with its own definitions."""
         return schema_of(self._annotation, self.stream.constraints)
 
     @cached_property
@@ -97,9 +98,9 @@ class DescribedOutput:
     """One output.
 
     Attributes:
-        stream: The stream as it was read.
+        stream: The spec of the stream.
         media_types: The media types that its values may have; the first one is for callers that accept any.
-        is_stream: The output may give any number of values.
+        is_stream: Whether the output may give any number of values.
         doc: Words for readers; may be empty.
     """
 
@@ -129,7 +130,7 @@ class DescribedOutput:
 
     @cached_property
     def schema(self) -> Schema:
-        """The JSON Schema of one value by itself."""
+        """The JSON Schema of one value, with its own definitions."""
         return schema_of(self._annotation, self.stream.constraints, gives=True)
 
     def shared_schema(self, schemas: Schemas) -> Schema:
@@ -146,11 +147,11 @@ class DescribedOutput:
 
 @dataclass(frozen=True)
 class Described:
-    """A function, as its callers see it.
+    """The description of a function for its callers.
 
     Attributes:
-        spec: The spec as it was read.
-        docs: Its docstring.
+        spec: The spec of the function.
+        docs: The parsed docstring.
         inputs: The inputs in the order of their index; options come last.
         outputs: The outputs in the order of their index.
         examples: Calls of the function, as Python source.
@@ -216,7 +217,7 @@ def described(spec: FunctionSpec) -> Described:
 
 
 def listed(function: Described) -> dict[str, Any]:
-    """Describe a function with values that JSON can hold, under the names that `/functions` uses."""
+    """Describe a function as a JSON object, with the names that `/functions` uses."""
     spec = function.spec
     return {
         "name": function.name,
@@ -257,7 +258,7 @@ def _input(one: DescribedInput) -> dict[str, Any]:
 
 
 def _sent_as(one: StreamSpec, modules: tuple[str, ...]) -> tuple[str, ...]:
-    """The media types of an input's values; the one for typed text comes first."""
+    """The media types of an input's values, first the one for values that a person types."""
     if one.media_types:
         return one.media_types
     for codec in registered(modules):

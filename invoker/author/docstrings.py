@@ -1,4 +1,4 @@
-"""Reads docstrings: what the function does, what each argument and the result mean, and examples.
+"""Parses docstrings: the summary, the meaning of each argument and of the result, and examples.
 
 Google's, NumPy's and reST's styles are understood, and recognised by their section titles and fields; a docstring may
 mix them.
@@ -14,12 +14,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """What a docstring says.
+    """The parts of a docstring.
 
     Attributes:
-        summary: Its first paragraph, in one line.
+        summary: The first paragraph, in one line.
         arguments: The arguments by name.
-        result: What is returned or yielded.
+        result: The description of the returned or yielded value.
         examples: The lines behind ``>>>``, one statement each.
     """
 
@@ -30,7 +30,7 @@ class Docs:
 
 
 def read_docstring(text: str) -> Docs:
-    """Read a docstring that `inspect.cleandoc` has cleaned."""
+    """Parse a docstring that `inspect.cleandoc` has cleaned."""
     lines = text.splitlines()
     arguments: dict[str, str] = {}
     results: list[str] = []

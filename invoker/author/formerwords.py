@@ -1,6 +1,6 @@
 """Keywords of `@function` that became options of a protocol: they are understood, with a warning, until 0.2.
 
-This file and what `invoker.author.decorator` says of it go together then.
+This file and its uses in `invoker.author.decorator` will be removed then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMER: Final = {
     "tools": ("toolbridge", "ToolInfo", "tools"),
     "cacheable": ("toolbridge", "ToolInfo", "cacheable"),
 }
-"""Keyword: the protocol, the class of its option, and the field that has the keyword's value."""
+"""For each keyword: the protocol, the class of its option, and the field of the option that replaces the keyword."""
 
 
 class Former(TypedDict, total=False):
@@ -43,10 +43,10 @@ def translated(said: dict[str, Any], stacklevel: int) -> list[ProtocolOption]:
 
     Args:
         said: Keywords of the decorator; the former ones are removed.
-        stacklevel: Whose line the warning names, as `warnings.warn` counts from here.
+        stacklevel: Selects the line that the warning names, as for `warnings.warn` when it is called here.
 
     Raises:
-        SpecError: A value is one that the option cannot have.
+        SpecError: A value is invalid for its option.
     """
     words = {word: said.pop(word) for word in FORMER if word in said}
     if not words:

@@ -1,8 +1,8 @@
-"""Which options of an invocation were given: only those are passed, so that each of the others keeps its default.
+"""Finds the options of an invocation that were given: only those are passed, so that the others keep their defaults.
 
-The streams of options come before those of the other inputs. A driver opens a body when each option has its value, or
-will get none (`Invocation.may_begin`), so no code here waits for a value. A given option becomes an input like any
-other: a constant beside the input over which a request/reply function is mapped, and a stream of one value otherwise
+The streams of options come before those of the other inputs. A driver opens a body once it is certain for each option
+whether it has a value (`Invocation.may_begin`), so no code here waits for a value. A given option becomes an input like
+any other: for a request/reply function a constant that is repeated for each item, otherwise a stream of one value
 (R-167).
 """
 
@@ -55,7 +55,7 @@ async def given_async(
 
 
 def _is_mapped(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
-    """Whether one of the inputs that were given decides how often the function is called."""
+    """Whether the number of values of a given input decides how often the function is called."""
     is_mapping = spec.style is Style.REQUEST_REPLY
     return is_mapping and any(one.name in names and not one.single for one in spec.inputs)
 

@@ -1,11 +1,11 @@
 """Starts and stops a function once in each process: instantiation, ``with``, init, ready, destroy.
 
 Order of a start: a class is instantiated, its ``__enter__`` (or ``__aenter__``) runs, then the init hook. Order of a
-stop: the destroy hook, then ``__exit__``. When a start fails, the stop follows at once and the start's error is the one
-that is reported (R-023). Everything happens once: a second start or stop does nothing.
+stop: the destroy hook, then ``__exit__``. When a start fails, the stop follows at once, and the error of the start is
+reported (R-023). Everything happens once: a second start or stop does nothing.
 
 Sync hooks run in a daemon thread of their own, so that they block neither the loop (R-019) nor, when they never return,
-the end of the process. A hook that ran out of time is abandoned; the process is about to end then.
+the end of the process. A hook that exceeds its time limit is abandoned, since the process then ends.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Hooks:
     """The life of one function in this process.
 
     Args:
-        function: As the author gave it; a class is instantiated by `start`.
-        spec: The spec as it was read.
+        function: The function as the author gave it; a class is instantiated by `start`.
+        spec: The spec of the function.
         timeout_s: Time limit of each hook for which the spec gives none.
 
     Attributes:
@@ -59,7 +59,7 @@ class Hooks:
         return self.spec.call.make or self.spec.hooks.init is not None or self.is_context_manager
 
     async def start(self) -> None:
-        """Make, enter and initialise the function; must end before the first invocation (R-017).
+        """Instantiate, enter and initialise the function; must end before the first invocation (R-017).
 
         Raises:
             HookError: One of these steps raised or took too long. The stop hooks have run by then (R-021, R-023).
@@ -107,7 +107,7 @@ class Hooks:
         return self.timeout_s * ((self.spec.hooks.destroy is not None) + self.is_context_manager)
 
     async def is_ready(self) -> bool:
-        """Ask the ready hook; without one, a started function is ready. A hook that fails means no."""
+        """Call the ready hook; without one, a started function is ready. A hook that fails counts as False."""
         if not self._is_started or self._is_stopped:
             return False
         if self.spec.hooks.ready is None:
@@ -146,8 +146,9 @@ async def run_hook(hook: Callable[[], Any], title: str, *, timeout_s: float | No
     """Run a sync or async hook and return its result.
 
     Args:
-        hook: Without arguments. A sync one runs in a thread; an awaitable it returns is awaited here.
-        title: Names it in errors.
+        hook: A function without arguments. A sync one runs in a thread; if it returns an awaitable, that is awaited
+            here.
+        title: The name of the hook in errors.
         timeout_s: None for no limit.
 
     Raises:
@@ -197,7 +198,7 @@ async def _in_thread(hook: Callable[[], Any], title: str) -> Any:
         result, error = None, None
         try:
             result = hook()
-        except BaseException as raised:  # noqa: BLE001 - raised where it is waited for
+        except BaseException as raised:  # noqa: BLE001 - raised in the task that waits
             error = raised
         try:
             loop.call_soon_threadsafe(settle, result, error)
@@ -221,6 +222,6 @@ class _Raised(Exception):
 
 
 def _special(target: Any, name: str) -> Callable[..., Any] | None:
-    """A special method of an instance, bound; None where its class has none."""
+    """The bound special method of an instance; None if its class has none."""
     method = getattr(type(target), name, None)
     return None if method is None or isinstance(target, type) else method.__get__(target)

@@ -1,10 +1,10 @@
-"""`lift`: any function of an author becomes a `Function`, whose body takes iterators and gives iterators.
+"""`lift`: turns any function of an author into a `Function`, which takes iterators and returns iterators.
 
-A request/reply function is mapped over its inputs inside the iterator that `Function.open` returns, so what it raises
-is raised while producing (R-033); a streaming function is called by `open` itself, once an invocation (R-029).
+A request/reply function is mapped over its inputs inside the iterator that `Function.open` returns, so its exceptions
+are raised while producing (R-033); a streaming function is called by `open` itself, once an invocation (R-029).
 
 The mapping is the hot path: per item it costs one call of the function and one look into a set of types known not to be
-awaitable. Whatever else depends on the shape of the function is settled once, when it is lifted or opened.
+awaitable. All other decisions about the shape of the function are made once, when it is lifted or opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _END: Final = object()
 _MOST_BINDINGS: Final = 256
 
 _MOST_NAMES: Final = 100
-"""Names in a binding that is kept; each takes a few hundred bytes."""
+"""The most names of a cached binding; each takes a few hundred bytes."""
 
 Bind = Callable[[Callable[..., Any], Context], Callable[..., Any]]
 
@@ -39,9 +39,10 @@ class Function:
     """A function, ready to run; made by `lift` or `binding`, shared by all invocations.
 
     Attributes:
-        spec: How its signature was understood.
-        hooks: Its life in this process.
-        awaits_values: Whether a value has to come before the function is called: an input is one value, or an option.
+        spec: The spec that was read from the signature.
+        hooks: Starts and stops the function in this process.
+        awaits_values: Whether the function is called only once certain values have come, since an input is a single
+            value or an option.
         takes_context: Whether a parameter receives the invocation's context.
         is_unary: Whether the function maps payloads to values, so that it is called once if each input has one message;
             see `once`, or `bound` if it is async.
@@ -75,7 +76,7 @@ class Function:
 
     @functools.cached_property
     def binder(self) -> Binder:
-        """Says which parameters take the arguments of a caller within the process, however many these are."""
+        """The binder for callers within the process, who may give any number of arguments."""
         return Binder(self.spec)
 
     @property
@@ -84,7 +85,7 @@ class Function:
         return Function(self.hooks, self.spec.in_parts) if self.spec.parts else self
 
     def binding(self, names: tuple[str, ...]) -> Function:
-        """The same function with just these inputs, in this order; see `invoker.author.named`.
+        """The same function with only these inputs, in this order; see `invoker.author.named`.
 
         Raises:
             ProtocolViolation: A name is unknown, given twice or missing.
@@ -108,7 +109,7 @@ class Function:
             names: The names of the inputs, as the caller sent them.
 
         Raises:
-            ProtocolViolation: There are too few or too many, or one is no option's.
+            ProtocolViolation: There are too few or too many names, or one is not the name of an option.
         """
         if _are_labels(self.spec, names):
             return self
@@ -131,7 +132,7 @@ class Function:
         """Run the stop hooks, after the last invocation.
 
         Raises:
-            HookError: A hook failed; the others have run.
+            HookError: A hook failed; the other hooks have run.
         """
         if not self.spec.isolation:
             await self.hooks.stop()
@@ -152,7 +153,7 @@ class Function:
 
         Raises:
             DecodeError: An input that must have one value ended without a value.
-            BaseException: Whatever the author's call raises.
+            BaseException: Any exception that the author's function raises.
         """
         if self._has_options:
             names, inputs = given_sync(self.spec, inputs)
@@ -184,7 +185,7 @@ class Function:
             The value of the only output.
 
         Raises:
-            BaseException: Whatever the author's call raises.
+            BaseException: Any exception that the author's function raises.
         """
         call = self._begin(inputs, context)
         try:
@@ -304,7 +305,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 
     Args:
         function: The function as it was loaded.
-        spec: The spec that `invoker.author.reader.read` has made.
+        spec: The spec that `invoker.author.reader.read` has returned.
         hook_timeout_s: Time limit of each hook for which the author gives none.
     """
     return Function(Hooks(function, spec, timeout_s=hook_timeout_s), spec)

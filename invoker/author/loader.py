@@ -1,7 +1,7 @@
-"""`load`: from ``pkg.mod:attr``, ``file.py:attr``, ``file.pkl`` or ``pkg.mod`` to the author's function.
+"""`load`: imports the author's function from ``pkg.mod:attr``, ``file.py:attr``, ``file.pkl`` or ``pkg.mod``.
 
-Every failure is a `LoadError` of one sentence: what was met, where, and what to do. An exception of
-the author's module is never masked as "module not found"; its traceback stays chained as the cause, for ``--debug``.
+Every failure is a `LoadError` of one sentence: what is wrong, where, and what to do. An exception of the author's
+module is never masked as "module not found"; its traceback stays chained as the cause, for ``--debug``.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ from invoker.errors.wording import describe, normalised
 log = logging.getLogger(__name__)
 
 _SLOW_S: Final = 3.0
-"""After this many seconds the log says which line of a module an import waits at."""
+"""Seconds after which the log shows the line of a module at which an import waits."""
 
 _YOUNG_S: Final = 2.0
-"""Python matches a compiled file to its source by the source's size, and its time in whole seconds."""
+"""The seconds within which a source may change unnoticed: Python matches a compiled file to its source by the source's
+size and its time in whole seconds."""
 
 _PICKLES: Final = (".pkl", ".pickle")
 
@@ -72,8 +73,8 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
         The function, or a `Catalogue` when a module alone was named and it has decorated functions.
 
     Raises:
-        LoadError: There is no such thing, or importing it failed (R-008).
-        StartupError: As the author's module raised it, for instance by a wrong use of a decorator.
+        LoadError: The object does not exist, or importing it failed (R-008).
+        StartupError: Raised by the author's module itself, for instance by a wrong use of a decorator.
     """
     entrypoint = entrypoint.strip()
     if entrypoint.lower().endswith(_PICKLES):
@@ -86,11 +87,11 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
 
 
 def only_function(source: str, module: types.ModuleType) -> Any:
-    """The part of a module that is served: its catalogue, or the only function that it defines.
+    """The catalogue of a module, or the only function that the module defines.
 
     Args:
-        source: How the module was named.
-        module: Imported.
+        source: The name of the module as it was given.
+        module: The imported module.
 
     Raises:
         LoadError: The module has no function, or several of which none is decorated.
@@ -189,7 +190,7 @@ def _module_name(path: Path) -> str:
 
 
 def _forget_compiled(spec: ModuleSpec | None) -> None:
-    """Remove the compiled file of a source that has just been edited, since it may stem from the version before."""
+    """Remove the compiled file of a source that was edited just now, since it may be from the previous version."""
     if spec is None or not spec.has_location or not spec.origin or not spec.cached:
         return
     with contextlib.suppress(OSError):  # the file does not exist, or the folder is not writable
@@ -198,7 +199,7 @@ def _forget_compiled(spec: ModuleSpec | None) -> None:
 
 
 def _execute(spec: ModuleSpec) -> types.ModuleType:
-    """Execute a module from its source, not from a compiled file that an edit within the same second left behind."""
+    """Execute a module from its source, since a compiled file may be older than an edit within the same second."""
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(spec.name)
     sys.modules[spec.name] = module  # dataclasses and type hints look up their module in it
@@ -207,7 +208,7 @@ def _execute(spec: ModuleSpec) -> types.ModuleType:
         if hasattr(loader, "source_to_code") and spec.origin:
             linecache.checkcache(spec.origin)
             code = loader.source_to_code(loader.get_data(spec.origin), spec.origin)
-            exec(code, module.__dict__)  # noqa: S102 - this is what importing is
+            exec(code, module.__dict__)  # noqa: S102 - an import executes the module
         else:
             loader.exec_module(module)
     except BaseException:
@@ -245,7 +246,7 @@ class _explained:  # noqa: N801 - used as a statement
             return
         if not isinstance(error, StartupError):
             raise LoadError(sentence) from error
-        error.detail, error.args = sentence, (sentence,)  # its text becomes the sentence; its class stays
+        error.detail, error.args = sentence, (sentence,)  # the error's text becomes the sentence; its class stays
 
     def _warn(self, thread: int) -> None:
         log.warning("%s", explain_slow(self._name, thread, _SLOW_S))

@@ -1,4 +1,4 @@
-"""Says in one sentence why an entrypoint could not be loaded, and what to do about it.
+"""Makes the sentence that explains why an entrypoint could not be loaded, and what to do about it.
 
 Only texts are made here; `invoker.author.loader` decides what happened and raises.
 """
@@ -98,7 +98,7 @@ def explain_import(name: str, error: BaseException) -> str | None:
 def _half_made(error: BaseException) -> str | None:
     """The module that lacks a name because it is still being imported.
 
-    Each version of Python has another text for this.
+    The text of this error differs between versions of Python.
     """
     if isinstance(error, AttributeError):
         module = getattr(error.obj, "__name__", None) if inspect.ismodule(error.obj) else None
@@ -121,7 +121,7 @@ def explain_slow(name: str, thread: int, seconds: float) -> str:
 
 
 def where_of(error: BaseException) -> str:
-    """`` at file:line`` of the innermost line of the author's own, or nothing."""
+    """`` at file:line`` of the innermost line of the author's code; empty if there is none."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     return f" at {_short(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
 
@@ -140,7 +140,7 @@ def _explain_relative(name: str, error: ImportError, where: str) -> str:
 
 
 def _explain_own(error: StartupError) -> str | None:
-    """Add to an invoker's error the line that raised it, and the function or class that begins there, if any."""
+    """Add to an error of the invoker the line that raised it, and the function or class that begins there, if any."""
     place = where_of(error)
     if not place or place in error.detail:
         return None
@@ -150,7 +150,7 @@ def _explain_own(error: StartupError) -> str | None:
 
 
 def _named_at(error: BaseException) -> str:
-    """The function or class that has decorators, parameters or fields in the line that raised; empty if none has."""
+    """The function or class whose decorators, parameters or fields contain the raising line; empty if none."""
     frames = [one for one in traceback.extract_tb(error.__traceback__) if _is_authors(one.filename)]
     try:
         tree = ast.parse("".join(linecache.getlines(frames[-1].filename)))
@@ -178,7 +178,7 @@ def _modules_in(parent: str) -> list[str]:
         return sorted(found)
     try:
         return [one.name for one in pkgutil.iter_modules(importlib.import_module(parent).__path__)]
-    except Exception:  # noqa: BLE001 - only a suggestion hangs on it
+    except Exception:  # noqa: BLE001 - only a suggestion depends on it
         return []
 
 

@@ -1,4 +1,4 @@
-"""Maps a request/reply function over its inputs: output k is the function of input k, in order (R-031).
+"""Maps a request/reply function over its inputs: item k of the output is the result for item k of the inputs (R-031).
 
 This is the hot path of most functions, so there is one small loop for each case instead of one loop with cases in it.
 Several inputs are zipped: the output ends when any of them does. Nothing is read ahead, and after an exception nothing
@@ -20,10 +20,10 @@ from invoker.message import Message, Output
 Wait = Callable[[Awaitable[Any]], Any]
 
 PLAIN: set[type[Any]] = {NoneType, bool, int, float, str, bytes, dict, list, tuple, Message, Output}
-"""Types whose instances are values and cannot be awaited; grows as types are met."""
+"""Types whose instances are values and cannot be awaited; types are added when they first occur."""
 
 _MOST_PLAIN: Final = 1000
-"""A function that makes new types all the time must not fill the memory (R-011)."""
+"""The most remembered types, so that a function that makes new types all the time cannot fill the memory (R-011)."""
 
 _END: Final = object()
 
@@ -35,7 +35,7 @@ def map_sync(call: Callable[..., Any], inputs: Sequence[Iterator[Any]], wait: Wa
         call: Takes one value of each input.
         inputs: The inputs; if there are several, each call takes one value of each.
         wait: Gives the result of an awaitable that the function returned (R-034).
-        ignores: The function takes nothing and is called once for each message of the only input.
+        ignores: Whether the function has no parameters and is called once for each message of the only input.
     """
     if ignores:
         return _each_ignored(call, inputs[0], wait)
@@ -58,8 +58,8 @@ async def gather_map(
 ) -> AsyncIterator[Any]:
     """Map an async function with overlapping calls; results keep the order of the inputs (R-035).
 
-    At most ``concurrency`` calls have begun whose result is not yet read; so a slow reader of results stops the reading
-    of inputs. The tasks belong to this generator: closing it cancels and awaits them.
+    At most ``concurrency`` calls have begun whose result is not yet read; so a slow reader of results also stops the
+    reading of inputs. The tasks belong to this generator: closing it cancels and awaits them.
     """
     values = _zip_async(inputs)
     running: deque[asyncio.Task[Any]] = deque()

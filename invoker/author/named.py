@@ -1,6 +1,6 @@
-"""The spec of a function with just the inputs that a caller names; `invoker.author.binding` says what names mean.
+"""Makes the spec of a function with only the inputs that a caller names; `invoker.author.binding` resolves the names.
 
-Most callers name none: they feed a function's own inputs by index. Where the caller gives names, a parameter with a
+Most callers give no names: they feed the function's own inputs by index. If the caller gives names, a parameter with a
 default may be an input or keep its default, and ``**kwargs`` takes the names that belong to no parameter. `bind` does
 this for names of inputs, `bind_options` for riff's labels.
 """
@@ -19,7 +19,7 @@ def bind(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with exactly these inputs, in this order.
 
     Args:
-        binder: The binder of the function, with its spec as it was read.
+        binder: The binder of the function.
         names: The names of the inputs; parameters that are not named keep their defaults.
 
     Raises:
@@ -71,8 +71,9 @@ def bind_options(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
     """The spec of the same function with the options that a riff caller has named among its inputs (R-164 to R-167).
 
     Args:
-        binder: The binder of the function, with its spec as it was read.
-        names: As the caller sent them: labels of the required inputs, then names of options; empty: it sent none.
+        binder: The binder of the function.
+        names: The names that the caller sent: labels of the required inputs, then names of options; empty if it sent
+            none.
 
     Raises:
         ProtocolViolation: There are too few or too many names, or a name behind the labels is not that of an option.
@@ -99,7 +100,7 @@ def bind_options(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
 
 
 def _bind_open(binder: Binder, names: tuple[str, ...], options: tuple[str, ...]) -> FunctionSpec:
-    """With ``*args`` every name is a label, except names of options after the labels of the required inputs."""
+    """Bind the names for ``*args``, where every name is a label, except names of options after the required labels."""
     fixed = tuple(one.name for one in binder.spec.inputs[:-1])
     free = max(len(fixed), 1)
     names = tuple([known_as(name, options) for name in names])

@@ -1,4 +1,4 @@
-"""Applies what the decorator says about inputs and outputs beside their names: media types, and tensors."""
+"""Applies the decorator's media types and tensors to inputs and outputs."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ def _media_types(facts: Facts, said: str | Iterable[str], option: str) -> tuple[
 
 
 def _says_nothing(type_: Any) -> bool:
-    """Whether an annotation leaves the element type of a tensor open, as ``np.ndarray`` does."""
+    """Whether an annotation does not determine the element type of a tensor, such as ``np.ndarray``."""
     return type_ is Any or type_ is object or (isinstance(type_, type) and is_array(type_))

@@ -1,4 +1,4 @@
-"""Which parameters of a function are inputs, in which order, and how each is passed."""
+"""Determines which parameters of a function are inputs, in which order, and how each is passed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_arguments(facts: Facts) -> list[Argument]:
     """The parameters that receive something, in the order of the call."""
     wanted = facts.options.inputs or ()
     found: list[Argument] = []
-    skipped = False  # A parameter before this one keeps its default, so this and later ones are passed by keyword.
+    skipped = False  # whether an earlier parameter keeps its default, so that later ones are passed by keyword
     for one in facts.parameters:
         try:
             reading = read_parameter(one, wanted)
@@ -137,7 +137,7 @@ def every_parameter(
     Args:
         facts: The facts of the function.
         inputs: The parameters that are inputs in any case.
-        specs: What these inputs take, in the order of their index.
+        specs: The specs of these inputs, in the order of their index.
         order: Their indexes by name.
         style: The style of the function.
         is_async: Whether it runs on the loop.
@@ -162,7 +162,7 @@ def every_parameter(
         elif argument is None:
             found.append(replace(made, stream=_spare(facts, one.name, reading, style=style, is_async=is_async)))
         elif argument.variadic and len(specs) >= len(inputs) and facts.options.inputs is not None:
-            several = specs[len(inputs) - 1 :]  # the decorator says how many inputs there are
+            several = specs[len(inputs) - 1 :]  # the decorator fixes how many inputs there are
             found += [replace(made, stream=spec, is_optional=False) for spec in several]
         else:
             index = len(specs) - 1 if argument.variadic else order[one.name]

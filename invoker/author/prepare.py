@@ -1,7 +1,7 @@
-"""`prepare`: loads the functions of an entrypoint and makes them ready; serving, inspecting and testing begin with it.
+"""`prepare`: loads the functions of an entrypoint, and checks them, for serving, inspecting and testing.
 
-Loads, reads, checks and lifts. Every mistake that can be seen without running the function is reported here, before a
-port opens.
+Each function is loaded, its signature is read and checked, and it is lifted. Every mistake that can be found without
+running the function is reported here, before a port is opened.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Prepared:
 def prepare(
     entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False, hook_timeout_s: float = HOOK_TIMEOUT_S
 ) -> tuple[Prepared, ...]:
-    """Make what an entrypoint names ready to run: one function, or all of a catalogue.
+    """Load the one function or the catalogue that an entrypoint names, ready to run.
 
     Args:
         entrypoint: See `invoker.author.loader.load`.
         allow_pickle: Whether a pickle may be loaded, which runs its code.
-        fresh: Execute the module anew.
+        fresh: Whether the module is executed anew.
         hook_timeout_s: Time limit of each hook for which the author gives none.
 
     Raises:
@@ -66,11 +66,11 @@ def prepare_all(
     Args:
         what: Functions of any shape, modules with functions, and entrypoints of either.
         allow_pickle: As for `prepare`.
-        fresh: Likewise, for those that are named.
+        fresh: As for `prepare`; only for entrypoints.
         hook_timeout_s: As for `prepare`.
 
     Raises:
-        StartupError: One cannot be loaded, understood or served, or two have the same name.
+        StartupError: A function cannot be loaded, understood or served, or two have the same name.
     """
     served: dict[str, Prepared] = {}
     for one in what:
@@ -195,7 +195,7 @@ def _action(target: str, served: dict[str, Prepared], *, allow_pickle: bool, hoo
 def prepare_function(
     function: Any, *, entrypoint: str = "", name: str = "", hook_timeout_s: float = HOOK_TIMEOUT_S
 ) -> Prepared:
-    """Make one function ready to run that is already loaded.
+    """Check and lift one function that is already loaded.
 
     Raises:
         StartupError: The function cannot be understood or served.
@@ -227,7 +227,7 @@ def _check_types(spec: FunctionSpec) -> None:
             raise SpecError(f"{kind} '{one.name}' of '{spec.name}': {problem}")
     for index, stream in enumerate(spec.inputs):
         if stream.type is IGNORED or stream.media_types:
-            continue  # this input is never decoded, or only by the author's own codec
+            continue  # this input is never decoded, or only by a codec of the author
         problem = decodable(stream.type, spec.modules)
         if problem is not None:
             raise SpecError(f"input #{index} '{stream.name}' of '{spec.name}' cannot be decoded: {problem}")
@@ -239,7 +239,7 @@ def _streams(spec: FunctionSpec) -> list[tuple[str, StreamSpec]]:
 
 
 def _check_arrays(spec: FunctionSpec) -> None:
-    """Refuse annotations of arrays whose shape is invalid, whatever protocols are served."""
+    """Refuse array annotations with an invalid shape, whatever protocols are served."""
     from invoker.codecs import wants_arrays
     from invoker.codecs.typed import leaves
     from invoker.tensors import shape_of

@@ -1,7 +1,7 @@
 """Options of only one protocol: ``@function(options=[graphpipe.Casting(inputs="same_kind")])``.
 
-The classes of such options lie in the folder of their protocol, in `options.py`. A spec holds the options by their
-class, so each protocol looks up its own and needs to know no other.
+The classes of such options are in the folder of their protocol, in `options.py`. A spec holds the options by their
+class, so each protocol looks up only its own.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class ProtocolOption:
     """The base of every option: a subclass is a frozen dataclass whose values are checked when it is made.
 
     Attributes:
-        protocol: The folder of its protocol, which is also how authors write it: ``graphpipe``.
+        protocol: The name of the protocol's folder, which authors also use: ``graphpipe``.
     """
 
     __slots__ = ()
     protocol: ClassVar[str]
 
     def applied(self, spec: FunctionSpec) -> FunctionSpec:
-        """Check that the option fits the function, and give the spec as the option changes it.
+        """Check that the option fits the function; returns the spec as the option changes it.
 
         Raises:
             SpecError: The option does not fit the function.
@@ -39,7 +39,7 @@ class NotInstalled(ProtocolOption):
 
     Args:
         protocol: The option's name as authors write it.
-        written: What the author wrote.
+        written: The text that the author wrote.
     """
 
     __slots__ = ("missing", "written")
@@ -53,11 +53,12 @@ def by_type(given: Any, function: str) -> Mapping[type, ProtocolOption]:
     """Take the options of a function.
 
     Args:
-        given: The values as the author wrote them.
-        function: Its name, for errors.
+        given: The value of ``options=`` in the decorator.
+        function: The name of the function, for errors.
 
     Raises:
-        SpecError: ``given`` is no sequence of options, has an option twice, or has one whose protocol is not installed.
+        SpecError: ``given`` is not a sequence of options, has an option twice, or has one whose protocol is not
+            installed.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise SpecError(f"@function(options={given!r}) of '{function}' is not a list; write {_EXAMPLE}")

@@ -1,8 +1,8 @@
 """`read`: reads the signature of a function into a `FunctionSpec`.
 
 Annotations decide; where there are none, a generator function streams and a plain function is request/reply. The
-decorator `@function` overrides both. A signature that cannot be understood is refused with one sentence, with the fix:
-at start, never at the first invocation.
+decorator `@function` overrides both. A signature that cannot be understood is refused at the start, not at the first
+invocation, with one sentence that contains the fix.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read(function: Any, *, entrypoint: str = "", name: str = "") -> FunctionSpec
 
     Args:
         function: Function, method, lambda, partial, instance with ``__call__``, or class of such instances.
-        entrypoint: The entrypoint as it was loaded; only recorded.
+        entrypoint: The entrypoint of the function, which the spec records.
         name: The name in the catalogue, if the decorator gives none.
 
     Raises:
@@ -119,7 +119,7 @@ def _style(facts: Facts, parameters: list[Argument]) -> Style:
         )
     if must or facts.options.style is Style.STREAMING:
         return Style.STREAMING
-    # A function without annotations streams if its module has this attribute and it says so.
+    # A function without annotations streams if this attribute of its module is ``"streaming"``.
     model = facts.globals.get("interaction_model")
     silent = not any(one.reading.said for one in parameters if one.reading.slot is None)
     if silent and (parameters or facts.returned.result is ResultShape.UNKNOWN) and model == "stream":
@@ -183,7 +183,7 @@ def _inputs(facts: Facts, specs: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ..
 
 
 def _like(outputs: tuple[StreamSpec, ...], parts: tuple[StreamSpec, ...]) -> tuple[StreamSpec, ...]:
-    """Give the parts of the only output its media types."""
+    """Copy the media types of the only output to its parts."""
     whole = outputs[0] if outputs else StreamSpec("out")
     return tuple(replace(one, media_types=whole.media_types) for one in parts)
 

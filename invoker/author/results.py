@@ -1,9 +1,8 @@
 """Turns the return value of a streaming function into one iterator for each output.
 
-The return annotation says what to expect (`ResultShape`); what comes may still differ, because annotations are promises
-of the author. A result that cannot be right is a TypeError of the call, with the fix in its text.
-
-Where each value is for several outputs, `parted` hands its parts on one by one, each with its address.
+The return annotation determines the expected shape (`ResultShape`); the result may still differ, because annotations
+are not enforced. A result of the wrong shape is a TypeError of the call, with the fix in its text. If each value is for
+several outputs, `parted` yields its parts one by one, each as an `Output`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _END: Final = object()
 
 
 def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterator[Any]]:
-    """Give the outputs of a sync function.
+    """The outputs of a sync function, one iterator each.
 
     Args:
         spec: The spec of the function.
@@ -32,7 +31,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
         wait: Gives the result of an awaitable; async iterators are read through it too.
 
     Raises:
-        TypeError: The result is not what the signature promises.
+        TypeError: The result does not have the shape that the signature declares.
     """
     if type(result) is GeneratorType and spec.call.result is ResultShape.STREAM:
         return (result,)
@@ -48,7 +47,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
 
 
 async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterator[Any]]:
-    """Give the outputs of an async function, as `sync_results` does for a sync one."""
+    """The outputs of an async function, as `sync_results` returns those of a sync one."""
     if inspect.isawaitable(result):
         result = await result
     shape = _shape(spec, result)
@@ -61,12 +60,12 @@ async def async_results(spec: FunctionSpec, result: Any) -> Sequence[AsyncIterat
 
 
 def parted(spec: FunctionSpec, values: Iterator[Any], context: Context) -> Iterator[Output]:
-    """Give the parts of each value to its outputs: tuples by position, dicts by name; a single part needs neither.
+    """Yield the parts of each value with their outputs: of tuples by position, of dicts by name.
 
-    A function that takes ``output_names`` may leave out the others, also in a tuple (G-060).
+    A function that takes ``output_names`` may leave out the unwanted parts, also in a tuple (G-060).
 
     Raises:
-        EncodeError: A value does not have the promised parts.
+        EncodeError: A value does not have the declared parts.
     """
     try:
         for value in values:
@@ -88,9 +87,10 @@ async def parted_async(spec: FunctionSpec, values: AsyncIterator[Any], context: 
 
 
 def wanted(spec: FunctionSpec, context: Context) -> tuple[str, ...]:
-    """The function's own names of the wanted outputs, each once, in the order of the outputs.
+    """The names of the wanted outputs, each once, in the function's own order.
 
-    The request's order does not count. So a tuple of the wanted outputs is a tuple of all outputs if all are wanted.
+    The order of the names in the request is ignored. So a tuple of the wanted outputs is a tuple of all outputs if all
+    are wanted.
     """
     names = [one.name for one in spec.parts or spec.outputs]
     if spec.parts:  # the only output carries all parts
@@ -194,7 +194,7 @@ def _async_stream(spec: FunctionSpec, result: Any) -> AsyncIterator[Any]:
 
 
 def _waited(values: AsyncIterator[Any], wait: Wait) -> Iterator[Any]:
-    """Read an async iterator from a thread; each item costs a hop to the loop."""
+    """Read an async iterator from a thread; each item is fetched on the loop."""
     try:
         while (value := wait(anext(values, _END))) is not _END:
             yield value

@@ -1,9 +1,9 @@
-"""Says what a function gives: its outputs, their names and types, and whether one value is for several outputs.
+"""Determines the outputs of a function, their names and types, and whether one value is for several outputs.
 
 A function has several outputs if it returns a tuple of iterators, yields ``Output(...)``, sends by the context (R-039,
-E-126), or returns values in parts: tuples, or dicts by name. Such parts are one value for a caller that asks for one
-output (R-042), unless the decorator names the outputs. If the parts are arrays and a caller asks for one output for
-each, each part is an output, because a tensor holds one array only (G-066).
+E-126), or returns values in parts: tuples, or dicts by name. Parts are sent as one value to a caller that asks for one
+output (R-042), unless the decorator names the outputs. If the parts are arrays and a caller asks for as many outputs as
+there are parts, each part is an output, because a tensor holds only one array (G-066).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Given(NamedTuple):
     """The result of a call, and the outputs.
 
     Attributes:
-        result: What the call returns.
+        result: The shape of the value that the call returns.
         outputs: The outputs in the order of their index.
-        is_open: The caller says how many outputs there are.
+        is_open: Whether the caller decides how many outputs there are.
         keys: The keys of the parts of each value, one for each output; empty: a value is for one output.
         parts: The parts of a value, for callers that ask for them.
     """

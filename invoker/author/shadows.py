@@ -1,4 +1,4 @@
-"""Modules of an author that have the name of a package which the invoker needs.
+"""Finds modules of an author that have the name of a package that the invoker needs.
 
 The author's folder stands in front of all packages, so such a module would be imported in the package's place; perhaps
 only when the first HTTP/2 connection arrives, which then waits for ever. So it is refused at the start.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 FIRST: Final = ("msgspec", "typing_extensions")
-"""Packages that the invoker imports before anything else of its own."""
+"""Packages that the invoker imports before its own modules."""
 
 NAMES: Final = (
     *FIRST,
@@ -25,12 +25,12 @@ NAMES: Final = (
     *("onnxruntime", "pandas", "prometheus_client", "pyarrow", "pydantic", "pydantic_core"),
     *("python_multipart", "redis", "sniffio", "typing_inspection", "uvloop", "watchfiles"),
 )
-"""Packages of others that the invoker imports, or that those import for it."""
+"""Packages that the invoker imports, directly or through other packages."""
 
 
 @functools.cache
 def shadowed(folder: str, names: Iterable[str] = NAMES) -> str:
-    """A sentence about the first module in a folder that stands in a package's place; empty if there is none.
+    """A sentence about the first module in a folder that hides a package; empty if there is none.
 
     Packages that are installed into this folder itself are not shadowed, since they exist nowhere else.
     """

@@ -1,4 +1,4 @@
-"""Takes apart any callable: the innermost function, its parameters, and their annotations as objects.
+"""Examines any callable: finds the innermost function, its parameters, and their annotations as objects.
 
 A callable may be several layers: a partial of a decorated method, an instance with ``__call__``, a class that is
 instantiated at start. `examine` looks through all of them. Annotations written as strings are resolved here, also those
@@ -53,14 +53,14 @@ class Facts:
     Attributes:
         name: The name for messages and for the catalogue.
         doc: Cleaned docstring.
-        parameters: Their annotations are resolved; those bound by a partial have a default.
-        returned: What the return annotation promises.
+        parameters: The parameters with resolved annotations; those that a partial binds have a default.
+        returned: The outputs that the return annotation declares.
         is_coroutine, is_generator, is_async_generator: The kind of the callable; see `_kind`.
-        is_class: The callable is a class, which is instantiated at start.
+        is_class: Whether the callable is a class, which is instantiated at start.
         globals: The globals of the module of the innermost layer.
         names: The names that its code mentions.
         options: The options of the decorator.
-        keys: Parameters that every caller has to give by name: of a TypedDict that ``**options`` unpacks.
+        keys: Parameters that come from a TypedDict that ``**options`` unpacks; every caller has to give them by name.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Facts:
 
 
 def examine(function: Any, name: str = "") -> Facts:
-    """Find out what a callable is.
+    """Examine a callable.
 
     Raises:
         SpecError: The object cannot be called, or its signature cannot be read.
@@ -152,10 +152,10 @@ def _kind_of(layer: Any) -> Callable[[Any], bool] | None:
 
 
 def _kind(layers_: list[Any]) -> Callable[[Any], bool] | None:
-    """The kind of a callable, from the outermost layer that `inspect` takes for a coroutine or generator function.
+    """The kind of a callable: of its outermost layer that is a coroutine or generator function for `inspect`.
 
-    A plain function around a coroutine function is plain: it may block, so it runs in a thread, and what it returns is
-    awaited there. A plain function around a generator function gives the values of that generator.
+    A plain function that wraps a coroutine function counts as plain: it may block, so it runs in a thread, and its
+    result is awaited there. A plain function that wraps a generator function yields the values of that generator.
     """
     found = next((kind for layer in layers_ if (kind := _kind_of(layer)) is not None), None)
     is_plain = _kind_of(layers_[0]) is None
@@ -178,7 +178,7 @@ def name_of(function: Any) -> str:
         name = getattr(layer, "__name__", "")
         if isinstance(name, str) and name and name != "__call__":
             return name
-        if not isinstance(layer, functools.partial) and hasattr(type(layer), "__call__"):  # noqa: B004 - not a question
+        if not isinstance(layer, functools.partial) and hasattr(type(layer), "__call__"):  # noqa: B004 - not a check for a callable
             return type(layer).__name__
     return type(function).__name__
 
@@ -216,7 +216,7 @@ def _check_makeable(kind: type[Any], name: str) -> None:
 
 
 def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any]:
-    """Give the parameters and the return annotation of the innermost function that is called."""
+    """The parameters and the return annotation of the innermost function that is called."""
     try:
         if isinstance(function, functools.partial):
             return _partial(function, name)
@@ -235,7 +235,7 @@ def _taken_apart(function: Any, name: str) -> tuple[list[inspect.Parameter], Any
 
 
 def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.Parameter], Any]:
-    """Like `inspect.signature`, but parameters after one that was bound by keyword stay inputs."""
+    """As `inspect.signature`, but parameters after one that the partial binds by keyword stay inputs."""
     parameters, returned = _taken_apart(function.func, name)
     bound = len(function.args)
     fixed = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
@@ -250,7 +250,7 @@ def _partial(function: functools.partial[Any], name: str) -> tuple[list[inspect.
 
 
 def _unpacked(one: inspect.Parameter, name: str) -> Iterator[inspect.Parameter]:
-    """The parameters that ``**options: Unpack[...]`` of a TypedDict stands for; any other parameter unchanged."""
+    """The parameters in the TypedDict of ``**options: Unpack[...]``; any other parameter is returned unchanged."""
     if not is_unpack(one.annotation):
         yield one
         return
@@ -329,7 +329,7 @@ class _Resolver:
 
 
 def _builtin_in(annotation: Any) -> Any:
-    """The builtin function that an annotation has in the place of a type, such as ``any``; None if it has none."""
+    """The builtin function in an annotation in place of a type, such as ``any``; None if there is none."""
     if isinstance(annotation, types.BuiltinFunctionType) and annotation in _TYPES_FOR:
         return annotation
     found = (_builtin_in(one) for one in typing.get_args(annotation) if isinstance(one, typing.Hashable))

@@ -10,13 +10,13 @@ from typing import Any, Final
 from invoker.fields.constraints import UNBOUND, Constraints
 
 HOOK_TIMEOUT_S: Final = 10.0
-"""How long each hook may take unless the author or the operator says otherwise (R-020)."""
+"""Seconds that each hook may take, unless the author or the operator sets another limit (R-020)."""
 
 CONTEXT: Final = -1
 """The `Slot.index` of a parameter that receives the invocation's `Context`."""
 
 WANTED: Final = -2
-"""The `Slot.index` of a parameter that receives the names of the outputs which are wanted (G-060)."""
+"""The `Slot.index` of a parameter that receives the names of the wanted outputs (G-060)."""
 
 
 class Style(enum.Enum):
@@ -27,7 +27,7 @@ class Style(enum.Enum):
 
 
 class Take(enum.Enum):
-    """Which part of a message a parameter asks for (R-040)."""
+    """The part of a message that a parameter takes (R-040)."""
 
     PAYLOAD = "payload"
     MESSAGE = "message"
@@ -35,7 +35,7 @@ class Take(enum.Enum):
 
 
 class ResultShape(enum.Enum):
-    """What a streaming function returns when it is called."""
+    """The shape of the value that a streaming function returns when it is called."""
 
     STREAM = "one iterator"
     SEVERAL = "a tuple of iterators"
@@ -64,12 +64,12 @@ class StreamSpec:
     Attributes:
         name: The name of the parameter or of the NamedTuple's field, or the one that the decorator gives.
         type: The type of one item; `typing.Any` where nothing is annotated; `IGNORED` where no payload is read.
-        take: What the function receives of each message of an input. `MESSAGE`: ``Message(payload: type, headers,
+        take: The part of each message that the function receives; for `MESSAGE`: ``Message(payload: type, headers,
             media_type)``.
         single: Whether the input is one value for the whole call; a second value is refused (R-168).
         is_option: Whether the parameter keeps its default if the caller gives no value (R-164).
-        media_types: As the decorator lists them; empty means whatever the codecs offer.
-        constraints: What the annotation says of the values besides their type.
+        media_types: The media types that the decorator lists; empty means all that the codecs offer.
+        constraints: The constraints on values that the annotation contains besides the type.
     """
 
     name: str
@@ -88,13 +88,13 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """What runs before the first and after the last invocation.
+    """The hooks that run before the first and after the last invocation.
 
     Attributes:
         init: Called once, before the first invocation; sync or async, without arguments.
         destroy: Called once, after the last invocation, also when ``init`` failed.
-        ready: Asked whether the function can take work; false or an exception means no.
-        timeout_s: For each of them; None means the operator's default.
+        ready: Returns whether the function can take work; an exception counts as False.
+        timeout_s: Seconds that each hook may take; None means the operator's default.
     """
 
     init: Callable[[], Any] | None = None
@@ -108,10 +108,10 @@ class Bounds:
     """Limits on the invocations of a function, over every protocol; 0 and None mean no limit.
 
     Attributes:
-        timeout_s: How long one invocation may take.
-        max_calls: How many invocations of all callers may be in the function at once.
+        timeout_s: How many seconds one invocation may take.
+        max_calls: How many invocations of all callers may run in the function at once.
         calls_per_minute: How many invocations one party may begin within any 60 seconds.
-        memory_bytes: Memory that one invocation may take; it is enforced where the function is isolated.
+        memory_bytes: Bytes of memory that one invocation may take; enforced if the function is isolated.
     """
 
     timeout_s: float | None = None
@@ -139,7 +139,7 @@ class Slot:
 
     index: int
     keyword: str = ""
-    kind: type = tuple  # only for `WANTED`: whether the names are passed as a tuple or as a list
+    kind: type = tuple  # only for `WANTED`: the names are passed as a tuple or as a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +147,14 @@ class Parameter:
     """One parameter, for code that binds inputs to parameters by name.
 
     Attributes:
-        name: The parameter's own name; as an input it has the name ``stream.name``.
+        name: The parameter's own name; its input has the name ``stream.name``.
         stream: The input that it takes, or the pattern of its inputs if it is variadic; None: it takes no input.
         slot: Set if it receives the context or the names of the wanted outputs instead of an input.
         is_optional: Whether it has a default, so that a call may leave it out.
         by_position: Whether it can be passed by position.
         by_keyword: Whether it can be passed by keyword.
         is_variadic: ``*args`` if by position, ``**kwargs`` if by keyword.
-        streams: Whether it is annotated as an iterator.
+        streams: Whether the parameter is annotated as an iterator.
         default: The default, if it is optional and not variadic.
     """
 
@@ -192,17 +192,18 @@ class CallPlan:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A function as its signature was understood.
+    """The description of a function, which was read from its signature and its decorator.
 
     Attributes:
         name: The name in the catalogue; the function's own name unless something else was asked for.
-        entrypoint: The entrypoint as it was loaded, ``module:attribute``; may be empty.
-        modules: The modules that it was named from and written in, with the packages around them; it uses their codecs.
+        entrypoint: The entrypoint from which it was loaded, ``module:attribute``; may be empty.
+        modules: The module of its entrypoint and the module that defines it, with the packages around them; their
+            codecs are used.
         doc: Its docstring, cleaned; may be empty.
         style: Request/reply or streaming.
-        is_async: The function runs on the event loop; its inputs and outputs are async iterators.
-        inputs: The inputs in the order of their index. With ``open_inputs`` the last one is the pattern of all that
-            follow.
+        is_async: Whether the function runs on the event loop; its inputs and outputs are async iterators then.
+        inputs: The inputs in the order of their index. With ``open_inputs`` the last one is the pattern of all further
+            inputs.
         outputs: The outputs in the order of their index; empty with ``open_outputs``.
         open_inputs: Whether the caller decides how many inputs there are.
         open_outputs: Whether the caller decides how many outputs there are.
@@ -270,7 +271,7 @@ class FunctionSpec:
 
     @property
     def spare(self) -> tuple[StreamSpec, ...]:
-        """The parameters with a default that are no inputs unless a caller gives them a value (R-164)."""
+        """The parameters with a default that are inputs only if a caller gives them a value (R-164)."""
         own = {one.name for one in self.inputs}
         return tuple(one for one in self.optional if one.name not in own)
 

@@ -1,4 +1,4 @@
-"""Annotations as an author would write them."""
+"""Writes annotations as an author would write them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """`tee`: reads a stream once and hands every item to several branches.
 
-Unlike those of `itertools.tee` the branches may be read from different threads (of a sync stream) or tasks (of an async
-one), and they are bounded: a branch that is ``limit`` items ahead of the slowest one **waits** until that one has read
-or was closed. Items are Python objects, so the bound counts items and not bytes. A branch that was closed or dropped no
-longer counts.
+Unlike the branches of `itertools.tee`, these may be read in different threads (of a sync stream) or tasks (of an async
+one), and they are bounded: a reader whose branch is ``limit`` items ahead of the slowest branch **waits** until that
+branch is read or closed. Items are Python objects, so the bound counts items and not bytes. A branch that was closed or
+dropped no longer counts.
 
-When one thread or task reads two branches one after the other, the first would wait for ever. That is a RuntimeError:
-at once if the slow branch is known to be read by the waiting thread or task, after some seconds if nobody has begun to
-read it. ``limit=None`` lifts the bound, and then nobody waits.
+If one thread or task reads two branches one after the other, the first would wait for ever. That raises a RuntimeError:
+at once if the slow branch was read by the waiting thread or task before, after some seconds if its reading has not
+begun. With ``limit=None`` there is no bound, and no reader waits.
 
 An error of the stream, also a cancelled input, reaches each branch after the items that came before it.
 """
