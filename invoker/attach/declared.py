@@ -6,18 +6,20 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 INTERFACE: Final = 1
-"""The number of the interface of `Service`; it grows when a service that was written for it would no longer work."""
+"""The version of the interface of `Service`; it grows when a service that was written for an earlier version no longer
+works."""
 
 
 class Verb(NamedTuple):
     """A command of the command line.
 
     Attributes:
-        name: The word of the command line.
+        name: The name of the command, as it is typed.
         takes: The arguments, as the list of commands shows them.
         about: What the command does, as the list of commands shows it.
         description: A sentence about what the command does, for its help.
-        module: Has ``add_arguments(parser)`` and ``run(options)``; it is loaded when the command is given.
+        module: The name of a module with ``add_arguments(parser)`` and ``run(options)``; it is imported when the
+            command runs.
     """
 
     name: str
@@ -31,11 +33,11 @@ class EntryFile(NamedTuple):
     """A kind of file that may be given in place of an entrypoint.
 
     Attributes:
-        suffix: How its name ends.
+        suffix: The end of the names of such files.
         setting: Name of the setting whose value is the path of such a file.
-        what: What such a file is, for errors: "a file of ...".
-        module: Has ``inspected(path, allow_pickle=...)``, which gives the functions of the file, members for
-            ``inspect --json``, and a text for readers.
+        what: What such a file contains, for errors: "a file of ...".
+        module: The name of a module with ``inspected(path, allow_pickle=...)``, which returns the functions of the
+            file, members for ``inspect --json``, and a text for readers.
     """
 
     suffix: str
@@ -49,9 +51,9 @@ class Listing(NamedTuple):
 
     Attributes:
         flag: The flag on the command line.
-        about: What the command does, for the help.
-        kind: Name of the member of JSON that holds it.
-        module: Has ``listed(specs)``, which gives values for JSON, and a text for readers.
+        about: What the flag shows, for the help.
+        kind: The name of the JSON member that holds this view.
+        module: The name of a module with ``listed(specs)``, which returns values for JSON, and a text for readers.
     """
 
     flag: str

@@ -26,7 +26,7 @@ IsReady: TypeAlias = Callable[[], Awaitable[bool]]
 """Returns whether this process should get traffic."""
 
 Note: TypeAlias = Callable[[str, str, dict[str, Any]], None]
-"""Takes a line of the log: name of the logger, text, ``extra``."""
+"""Writes a log record: takes the name of the logger, the text, and ``extra``."""
 
 
 class Address(NamedTuple):
@@ -61,24 +61,24 @@ class Port(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a service finds in the process that it belongs to.
+    """The objects of its process that a service may use.
 
     Attributes:
         config: Every setting.
         driver: Runs the conversations.
-        actions: Names of functions, by the names of their actions.
+        actions: A dict from names of actions to names of functions.
         is_ready: Whether this process should get traffic.
-        numbers: Gives the counts of the process.
-        note: Takes a line of the log that may be written a little later; None: the service logs it itself.
+        numbers: Returns the counts of the process.
+        note: Takes a log record that may be written a little later; None: the service logs it itself.
         tls: The TLS settings for the service's own sockets; None: they speak plain text.
         share_port: Whether other processes may bind the same ports.
-        is_asked: Whether INVOKER_PROTOCOLS names the services; otherwise the default ones are served.
+        is_asked: Whether INVOKER_PROTOCOLS is set; otherwise the default services are served.
         http_address: ``host:port`` of the HTTP transport; empty before it is open, None where there is none.
-        files: Gives the results of `Service.files` of all services.
-        spoken: Gives the names of the protocols that are served on open transports, each with an address.
-        hides: Whether the path of a function of this name belongs to something else.
+        files: Returns the results of `Service.files` of all services.
+        spoken: Returns the names of the protocols that are served on open transports, each with an address.
+        hides: Whether another handler answers the HTTP path that a function of this name would have.
         is_lame: Whether the process announces that it is about to stop while it still takes calls.
-        families: Gives `Service.families` of all services.
+        families: Returns the results of `Service.families` of all services.
     """
 
     config: Config
@@ -102,21 +102,21 @@ class Service:
     """One protocol in one process. Every method has a default, for protocols that do not need it.
 
     Args:
-        around: What the service finds in its process.
+        around: The objects of its process that the service may use.
 
     Attributes:
         name: The name as INVOKER_PROTOCOLS says it.
         settings: A frozen dataclass of its own settings (see `settings.setting`), which ``config.of(settings)`` gives;
             None: it has none.
         is_default: Whether it is served if INVOKER_PROTOCOLS is not set.
-        needs: What the service lacks if it was chosen and yet serves nothing; for the error text.
+        needs: What the service needs in order to serve anything; for the error text if it is chosen without that.
         on_grpc: Whether it has methods for the gRPC transport.
         on_http: Whether it answers paths of the HTTP transport.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
         gives_arrays: Whether functions without annotations may be given arrays.
         shares_state: Whether its calls share data through the store, so that several workers need one store.
-        interface: The number of the interface that it was written for, `invoker.attach.declared.INTERFACE`; a service
-            of another distribution has to say it.
+        interface: The version of the interface that it was written for, `invoker.attach.declared.INTERFACE`; a service
+            of another distribution has to set it.
         host_settings: Names of its settings that an ASGI application does not take, since ports and processes are its
             host's.
         verbs: Commands of the command line.
@@ -149,7 +149,7 @@ class Service:
         self.around = around
 
     @classmethod
-    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - for those of HTTP
+    def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - services on HTTP use it
         """Whether it is served.
 
         Args:
@@ -163,7 +163,7 @@ class Service:
         return is_chosen
 
     @classmethod
-    def unfit(cls, config: Config) -> str:  # noqa: ARG003 - for those that are not always fit
+    def unfit(cls, config: Config) -> str:  # noqa: ARG003 - services that are not always fit use it
         """Why the service must not be served with this configuration; empty if it may be served.
 
         Where INVOKER_PROTOCOLS asks for it, that is an error; otherwise it is left out, and the log says so.
@@ -171,14 +171,14 @@ class Service:
         return ""
 
     @classmethod
-    def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - for those that have some
+    def ports(cls, config: Config) -> Sequence[Port]:  # noqa: ARG003 - services with ports use it
         """The TCP ports of its own sockets; a supervisor reserves them for its workers."""
         return ()
 
     @classmethod
     def add_functions(
         cls,
-        config: Config,  # noqa: ARG003 - for those that name some
+        config: Config,  # noqa: ARG003 - services that add functions use it
         found: tuple[Prepared, ...],
     ) -> tuple[tuple[Prepared, ...], Mapping[str, str]]:
         """Add the functions that the service's settings name to the functions that are served.
@@ -187,7 +187,7 @@ class Service:
             All functions, and the names of functions by the names of their actions.
 
         Raises:
-            StartupError: One cannot be loaded, understood or served.
+            StartupError: A function cannot be loaded, understood or served.
         """
         return found, {}
 
@@ -195,15 +195,15 @@ class Service:
         """The methods that the gRPC transport serves for this service.
 
         Raises:
-            ConfigError: Its settings cannot be met.
+            ConfigError: The service cannot be provided with its settings.
         """
         return ()
 
     def add_servicers(self, server: Any, names: Sequence[str]) -> None:
-        """Add generated servicers to the gRPC transport, for calls that are no conversations.
+        """Add generated servicers to the gRPC transport, for calls that are not conversations.
 
         Args:
-            server: A grpc.aio server or what stands in for one.
+            server: A grpc.aio server, or an object with the same methods for adding servicers.
             names: The names of the gRPC services that the transport's methods belong to.
         """
 
@@ -214,7 +214,7 @@ class Service:
         """
         return ()
 
-    def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - for those that answer some
+    def http_handler(self, path: str) -> Handler | None:  # noqa: ARG002 - services that answer paths use it
         """The handler for this path of the HTTP transport; None: the service does not claim the path."""
         return None
 
@@ -280,8 +280,8 @@ def spoken_at(services: Sequence[Service], grpc_address: str, http_address: str)
 
     Args:
         services: The services of protocols.
-        grpc_address: The address of the transport; empty while it is not open.
-        http_address: Likewise.
+        grpc_address: The address of the gRPC transport; empty while it is not open.
+        http_address: The address of the HTTP transport; empty while it is not open.
     """
     found = []
     for one in services:

@@ -2,7 +2,8 @@
 
 The thread has an event loop of its own, because the loop of a notebook stands still while a cell runs, and the loop of
 a program may be blocked at any time. The process belongs to another program: no signal is handled, and the process is
-never ended by force. A server that does not end within its time is left behind with a warning; its thread is a daemon::
+never ended by force. A server that does not end within its time limit is abandoned with a warning; its thread is a
+daemon::
 
     start() --it cannot--> over, and the error is raised
        |
@@ -32,8 +33,8 @@ class Background:
     """Runs one server, once.
 
     Args:
-        server: The server, made as a guest of this process and not yet started.
-        loop_factory: Makes its loop; None: asyncio does.
+        server: The server, made with ``is_guest=True`` and not yet started.
+        loop_factory: Makes the event loop; None: asyncio makes it.
     """
 
     def __init__(self, server: Server, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
@@ -100,7 +101,7 @@ class Background:
 
     @property
     def _is_here(self) -> bool:
-        """Whether this is the process that serves, and not a fork of it, which has no thread that could answer."""
+        """Whether this is the process that serves, and not a fork of it, which lacks the server's thread."""
         return os.getpid() == self._process
 
     @property
@@ -115,8 +116,8 @@ class Background:
                 self._loop.call_soon_threadsafe(self._told.set)
 
     def _leave_behind(self) -> bool:
-        names = listed(self._server.driver.left_behind) or "something that blocks its event loop"
-        log.warning("a server has not ended within %g s, and goes on in its thread: %s", self._limit_s, names)
+        names = listed(self._server.driver.left_behind) or "code that blocks its event loop"
+        log.warning("a server has not ended within %g s and continues in its thread: %s", self._limit_s, names)
         return False
 
     # In the thread.
@@ -125,10 +126,10 @@ class Background:
         clean = False
         try:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                # The keyboard interrupts the main thread, so an exception that comes here is a function's.
+                # Ctrl-C interrupts only the main thread, so an exception here comes from a function.
                 code = life.run_past_exits(runner.get_loop(), self._main(), is_interrupted=lambda: False)
                 clean = code == 0 and not self._server.driver.left_behind
-        except BaseException as error:  # raised in the thread that waits for the start
+        except BaseException as error:  # it is raised in the thread that waits for the start
             if self._started.done():
                 log.exception("a server has failed")
             else:

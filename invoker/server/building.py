@@ -1,4 +1,4 @@
-"""`build`: makes a server from functions or entrypoints; and chooses the loop that suits it."""
+"""`build`: makes a server from functions or entrypoints; `loop_factory` chooses its event loop."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def build(config: Config, *what: Any, is_guest: bool = False, is_mounted: bool =
         config: Every setting.
         what: Functions, modules of functions, entrypoints of either, or a file that a protocol takes instead.
         is_guest: Whether the process belongs to another program; see `Server`.
-        is_mounted: Whether the sockets belong to another program, too; see `Server`.
+        is_mounted: Whether the sockets also belong to that program; see `Server`.
 
     Raises:
-        StartupError: One cannot be loaded, understood or served.
+        StartupError: A function cannot be loaded, understood or served.
     """
     from importlib.util import find_spec
 
@@ -82,7 +82,7 @@ def loop_factory(server: Server) -> Any:
 
 
 def _check_file(config: Config, entrypoint: str) -> None:
-    """Refuse settings with which a file that stands for an entrypoint cannot be served."""
+    """Refuse settings with which a file in place of an entrypoint cannot be served."""
     file = TABLE.entry_file(entrypoint)
     assert file is not None
     if config.reload_per_invocation:

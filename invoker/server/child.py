@@ -1,4 +1,4 @@
-"""`Child`: a worker process, seen from its supervisor: its start, messages, orders, kill and end."""
+"""`Child`: a worker process as its supervisor sees it: its start, messages, orders, kill and end."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Child:
         place: The assignment of the worker; its link is made here.
 
     Attributes:
-        is_ready: Whether it has said that it is ready.
+        is_ready: Whether the worker has reported that it is ready.
         line: Its ready line.
-        end_limit_s: How long its end may take, as it has reported; 0 before it has reported.
-        failure: Its own sentence about why it cannot start, if it gave one, and the exit code that goes with it.
+        end_limit_s: How many seconds its end may take, as the worker has reported; 0 before that.
+        failure: The reason why it cannot start and the exit code for that, if the worker has reported them.
         settled: Set once it is ready, or over.
         is_over: Whether it has ended.
     """
@@ -72,7 +72,7 @@ class Child:
         self._reader, self._writer = await asyncio.open_connection(sock=ours)
 
     async def live(self) -> int:
-        """Listen to the process until it ends, and return its exit code, which is negative for a signal."""
+        """Read the messages of the process until it ends; returns its exit code, which is negative for a signal."""
         process, writer = self._process, self._writer
         assert process is not None and writer is not None  # noqa: PT018
         listening = asyncio.create_task(self._listen(), name=f"worker {self.place.number}")
@@ -101,7 +101,7 @@ class Child:
 
     @property
     def lived_s(self) -> float:
-        """How long ago it became ready; 0 if it never did."""
+        """For how many seconds it has been ready; 0 if it never was."""
         return time.monotonic() - self._ready_at if self._ready_at else 0.0
 
     def order(self, what: str) -> None:
@@ -112,13 +112,13 @@ class Child:
             self._signal(signal.SIGTERM)
 
     def look(self, row: Row | None, silent_s: float) -> None:
-        """Kill the worker when its row has not changed for several looks, since its loop is then stuck.
+        """Kill the worker when its row has not changed for several checks, since its loop is then stuck.
 
-        Looks are counted instead of seconds, so that a worker is spared if the supervisor has stood still as well.
+        Checks are counted instead of seconds, so that a worker is spared if the supervisor was stopped as well.
 
         Args:
             row: The row that the worker wrote on the board.
-            silent_s: How long the row has not changed by then, for the log.
+            silent_s: For how many seconds the row has not changed when the worker is killed; for the log.
         """
         if not self.is_ready or row is None or row.worker != self.place.number:
             return

@@ -25,8 +25,8 @@ def run_here(server: Server, loop_factory: Callable[[], Any] | None = None) -> b
     (R-026). Afterwards signals, garbage collector, limits and log are as they were.
 
     Args:
-        server: Not yet started.
-        loop_factory: Makes its loop; None: asyncio does.
+        server: The server, not yet started.
+        loop_factory: Makes the event loop; None: asyncio makes it.
 
     Raises:
         StartupError: The server cannot be started.

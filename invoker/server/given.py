@@ -33,7 +33,7 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
 
     Raises:
         TypeError: There is no such setting.
-        ConfigError: A value that its setting cannot have, or values that do not go together.
+        ConfigError: A setting cannot have its value, or values contradict each other.
     """
     known = {one.name: one for one in TABLE.settings}
     for refusal in TABLE.refused:
@@ -50,7 +50,7 @@ def config_of(values: Mapping[str, Any], *, env: Mapping[str, str] = os.environ)
 
 @contextmanager
 def spelled(names: Iterable[str]) -> Iterator[None]:
-    """Make errors name settings as the program does, not by their flags or variables.
+    """Make errors name settings by their keyword arguments, not by their flags or variables.
 
     Args:
         names: The names of the settings that the program gives.
@@ -67,7 +67,7 @@ def spelled(names: Iterable[str]) -> Iterator[None]:
 
 
 def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
-    """A value as the command line would give it.
+    """Convert a value to the form that the command line gives.
 
     Raises:
         ConfigError: The setting cannot have this value.
@@ -82,7 +82,7 @@ def _flag(one: Field[Any], value: Any) -> str | bool | Sequence[str]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         texts = [str(item) for item in value]
     else:
-        raise ConfigError(f"{one.name} is {value!r}; expected a text, a number, a switch or a list of texts")
+        raise ConfigError(f"{one.name} is {value!r}; expected a str, a number, a bool or a list of str")
     texts = texts if setting.many else [",".join(texts)]
     for text in texts:
         parsed(setting, text, one.name)

@@ -25,7 +25,7 @@ class Handlers:
         self._services = services
 
     def __call__(self, path: str) -> Handler | None:
-        """The handler of this path, with all that services add to each answer; None: there is none."""
+        """The handler of this path, behind the handlers that services put in front of it; None: there is none."""
         handler = self._owner(path)
         if handler is not None:
             for one in self._services:
@@ -33,7 +33,7 @@ class Handlers:
         return handler
 
     def tell_hidden(self, names: Iterable[str]) -> None:
-        """Warn of functions that have no path of their own, because a page or a protocol serves that path (H-017)."""
+        """Log a warning for each function whose path belongs to a page or a protocol (H-017)."""
         for name in names:
             if self.hides(name):
                 log.warning(

@@ -1,8 +1,9 @@
-"""`as_init`: the duties of the first process of a container: to reap processes that end there, and to pass signals on.
+"""`as_init`: does the duties of a container's first process: reaps ended processes, and passes signals on.
 
-Programs whose parent is gone become children of the first process, in a container the serving one, and stay zombies
-until it waits for them. If the serving process waited for any child, it would also reap children for which the author's
-code waits. So the first process only starts the serving one and waits. The serving process ends with it.
+Processes whose parent has ended become children of the first process, and stay zombies until it waits for them. If the
+serving process were the first one and waited for any child, it would also reap children for which the author's code
+waits. So the first process only starts the serving process and waits. If the first process ends, so does the serving
+one.
 """
 
 from __future__ import annotations

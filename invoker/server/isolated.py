@@ -1,8 +1,8 @@
 """The program of a child process for isolated functions: ``python -m invoker.server.isolated FD``.
 
-The file descriptor is its end of a socket to the serving process, which sends what to load and then one invocation
-after another (see `invoker.execution.isolation`). It opens no port, and ends when the serving process does: normally
-when the socket is closed, after the stop hooks; and by a signal of the kernel, should that process be killed.
+FD is the child's end of a socket to the serving process, which sends the functions to load and then one invocation
+after another (see `invoker.execution.isolation`). The child opens no port, and ends with the serving process: normally
+when the socket is closed, after the stop hooks, or by a signal of the kernel if the serving process is killed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
     """Serve the process at the other end of the socket until that process closes the socket."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # without it the kernel may choose the serving process first
+        with contextlib.suppress(OSError):  # else the kernel may kill the serving process first
             Path("/proc/self/oom_score_adj").write_text("500")
     pipe = socket.socket(fileno=int(argv[0]))
     pipe.setblocking(False)
@@ -130,7 +130,7 @@ class _Line(asyncio.Protocol):
                 self._child.take(frame)
 
     def pause_writing(self) -> None:
-        """Stop writing, since the serving process reads slowly because the invocation's peer does."""
+        """Stop writing, since the serving process reads slowly, as the peer of the invocation does."""
         self._room = asyncio.get_running_loop().create_future()
 
     def resume_writing(self) -> None:
@@ -146,7 +146,7 @@ class _Line(asyncio.Protocol):
         if not self.over.done():
             self.over.set_result(None)
 
-    # `Wire`.
+    # The methods of `Wire`.
 
     def accepted(self) -> None:
         """Do nothing: the pipe has no headers to send."""
@@ -165,7 +165,7 @@ class _Line(asyncio.Protocol):
         while self._room is not None:
             await asyncio.shield(self._room)
 
-    # The life of the functions.
+    # These methods start and stop the functions.
 
     async def _start(self, hello: Hello) -> None:
         try:
@@ -192,7 +192,7 @@ class _Line(asyncio.Protocol):
 
 
 class _Host:
-    """The functions, and the machinery that runs them, as in a serving process."""
+    """Holds the functions, and the engine and driver that run them, as in a serving process."""
 
     def __init__(self, line: _Line, hello: Hello) -> None:
         told = hello.settings
@@ -326,11 +326,11 @@ def _closed(close: Close) -> None:
 
 
 async def _no_fetch(uri: str, most: int, deliver: Callable[[bytes], None]) -> None:  # noqa: ARG001 - see `Fetching`
-    raise InternalError("a child process fetches nothing")
+    raise InternalError("a child process cannot fetch URIs")
 
 
 def _load(one: Loaded, told: dict[str, Any]) -> Function:
-    """A function as a child runs it: not isolated any further, and bounded by the serving process."""
+    """Load a function for this child: without isolation, and without limits, which the serving process applies."""
     limit_s = told.get("hook_timeout_s", 10.0)
     if one.pickle:
         import cloudpickle
@@ -361,13 +361,13 @@ def _lacked_memory(error: BaseException | None) -> bool:
 
 
 def _forget_peak() -> None:
-    """Ask the kernel to note a new peak of resident memory; if it cannot, the peak is that of all calls so far."""
+    """Reset the kernel's peak of resident memory; where that is impossible, the peak is that of all calls so far."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_bytes() -> int:
-    """The most memory that was resident; 0 where the system does not report it."""
+    """The peak of resident memory in bytes; 0 where the system does not report it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 
 
 async def run(server: Server, *, hangup_drain_s: float | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; the process's exit code (R-016, R-024).
+    """Serve until SIGTERM or SIGINT; returns the exit code of the process (R-016, R-024).
 
     Args:
-        server: Not yet started.
-        hangup_drain_s: If given, SIGHUP makes room for a successor, after a drain of at most this time, and SIGINT is
-            left to another program.
+        server: The server, not yet started.
+        hangup_drain_s: If given, SIGHUP ends this process in favour of a successor, after a drain of at most this many
+            seconds, and SIGINT is ignored, since another process handles it.
     """
     drain_s = server.config.drain_s
 
@@ -63,7 +63,7 @@ def limit_end(server: Server) -> None:
 
 
 async def begin(server: Server, told: asyncio.Event) -> bool:
-    """Start the server; False if ``told`` was set meanwhile, since the process has to end."""
+    """Start the server; returns False if ``told`` was set meanwhile, since the process then has to end."""
     starting = asyncio.ensure_future(server.start())
     telling = asyncio.ensure_future(told.wait())
     telling.add_done_callback(lambda _: starting.cancel())
@@ -80,7 +80,7 @@ async def begin(server: Server, told: asyncio.Event) -> bool:
 
 
 async def lame_duck(server: Server, signals: Signals) -> None:
-    """Report that this process is not ready, and serve on for a while, or until a signal begins the drain."""
+    """Report that this process is not ready, and continue to serve for a while, or until a signal begins the drain."""
     if signals.is_draining:
         return
     server.is_lame = True
@@ -93,7 +93,7 @@ async def lame_duck(server: Server, signals: Signals) -> None:
 
 async def end(server: Server, drain_s: float) -> int:
     """Stop the server, and return the exit code of the process."""
-    server.engine.is_draining = True  # set before the line is logged, as its reader expects that calls are refused
+    server.engine.is_draining = True  # before the line: calls after it must be refused
     count = len(server.engine.running)
     log.info("stopping: %s %s running", count, "invocation is" if count == 1 else "invocations are")
     clean = await server.stop(drain_s=drain_s)
@@ -102,7 +102,7 @@ async def end(server: Server, drain_s: float) -> int:
 
 
 def run_to_end(server: Server, main: Callable[[], Coroutine[Any, Any, int]], loop_factory: Any) -> int:
-    """Run ``main`` on a new loop and close the loop, whatever tasks of functions remain on it; gives the exit code."""
+    """Run ``main`` on a new loop and close the loop, even if tasks of functions remain; returns the exit code."""
     code = 1
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
@@ -123,9 +123,8 @@ def run_past_exits(
 ) -> int:
     """Run ``main`` to its end.
 
-    Exceptions of the author's tasks or callbacks at which asyncio would end the loop do not end it.
-
-    Such an exception leaves the loop as it was, so it may run on; the task that raised it is over.
+    Exceptions such as SystemExit in the author's tasks or callbacks, at which asyncio would stop the loop, do not end
+    it: only the task that raised is over, and the loop continues.
 
     Args:
         loop: The loop, which is not running.

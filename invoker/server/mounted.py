@@ -1,7 +1,7 @@
-"""`asgi`: functions as an ASGI application, to be mounted into one of FastAPI or Starlette, or to be run by any server.
+"""`asgi`: functions as an ASGI application, to be mounted into FastAPI or Starlette, or run by any ASGI server.
 
-Theory. An application has a *run* on each event loop that brings it requests, since the driver, its threads and the
-start hooks belong to a loop. A run is one task, which starts a server, waits, and stops it::
+Theory. An application has a *run* for each event loop on which it gets requests, since the driver, its threads and the
+start hooks belong to one loop. A run is one task, which starts a server, waits, and stops it::
 
     what comes first          starts it             who ends it
     ------------------------  --------------------  -----------------------------------------------------------------
@@ -9,9 +9,9 @@ start hooks belong to a loop. A run is one task, which starts a server, waits, a
     `async with`, `lifespan`  when it is entered    the end of the block, which drains
     a request                 before it is served   the end of the loop, which cancels its tasks: nothing is drained
 
-Starlette passes no lifespan on to mounted applications, so there the first request starts it, unless the host
-application enters `lifespan` in its own. Requests that come while the server starts wait for it. If it cannot be
-started, all of these fail, and a request a second later tries again.
+Starlette passes no lifespan on to mounted applications, so the first request starts the run there, unless the host
+application enters `lifespan` in its own. Requests that come while the server starts wait for it. If the server cannot
+start, all these requests fail, and the first request after a second tries again.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _HOSTS: Final = frozenset(
         "window_bytes", "loop", "log_level", "log_format",
     }
 )  # fmt: skip
-"""Settings of sockets and of the process. Here both belong to the host, so these settings are refused; services may
-have such settings, too."""
+"""Settings of sockets and of the process. Both belong to the host here, so these settings are refused.
+`Service.host_settings` adds those of services."""
 
 
 class Mounted:
@@ -59,7 +59,7 @@ class Mounted:
     block, lets running invocations end and stops it.
 
     Attributes:
-        functions: Their names.
+        functions: The names of the functions.
     """
 
     def __init__(self, what: Sequence[Any], config: Config) -> None:
@@ -96,7 +96,7 @@ class Mounted:
     @asynccontextmanager
     async def _entered(self) -> AsyncIterator[None]:
         async with self:
-            yield  # None: what hosts are given here goes into their state
+            yield  # a value here would be merged into the state of the host
 
     async def __aenter__(self) -> Self:
         run = await self._begun(enters=True)
@@ -116,7 +116,7 @@ class Mounted:
         return f"<Mounted {', '.join(self.functions)}>"
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """The lifespan of a server, or of a host that passes it on."""
+        """Handle the lifespan of a server, or of a host that passes it on."""
         await receive()  # lifespan.startup
         try:
             await self.__aenter__()
@@ -129,10 +129,10 @@ class Mounted:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _begun(self, *, enters: bool = False) -> _Run:
-        """The run of this loop, once it serves.
+        """Return the run of this loop, once it serves.
 
         Args:
-            enters: Whether the caller will stop it; then a failed start is tried again at once.
+            enters: Whether the caller will stop the run; then a failed start is tried again at once.
 
         Raises:
             StartupError: The server cannot be started.
@@ -184,8 +184,8 @@ class _Run:
 
     Attributes:
         ready: Done once the server serves, or has failed to start.
-        entered: How many blocks are entered that need it.
-        failure: Why it could not be started.
+        entered: How many ``async with`` blocks that need this run are entered.
+        failure: The error for which it could not be started.
         task: The task that starts the server, waits and stops it.
     """
 
@@ -224,14 +224,14 @@ class _Run:
             return
         if not is_started:
             await life.end(self.server, 0.0)
-            self._fail(StartupError("it was stopped before it had started"))
+            self._fail(StartupError("the server was stopped before it had started"))
             return
         self.ready.set_result(None)
         log.info("mounted: %s", self._names)
         drain_s = self.server.config.drain_s
         try:
             await self._told.wait()
-        except asyncio.CancelledError:  # the loop ends, and waits for its tasks
+        except asyncio.CancelledError:  # the loop is closing, and waits for its tasks
             drain_s = 0.0
             self.task.uncancel()
         await life.end(self.server, drain_s)
@@ -244,7 +244,7 @@ class _Run:
 
 
 def asgi(*functions: Any, **settings: Any) -> Mounted:
-    """Make an ASGI application of functions, which answers all that the HTTP port answers.
+    """Make an ASGI application of functions, which answers the same requests as the HTTP port.
 
     Mount it into an application of FastAPI or Starlette, or give it to any ASGI server::
 

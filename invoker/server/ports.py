@@ -1,9 +1,9 @@
-"""Ports that several processes share: they are reserved, and one process can leave them without losing a connection.
+"""Ports that several processes share: reserves them, and lets one process leave them without losing a connection.
 
-A connection belongs to the listener that its first segment (SYN) fell to. When that one closes, the kernel resets
-whatever it has not accepted, and the client is refused. So a leaving worker first accepts no new SYN: a socket filter
-drops them, and the client's kernel sends another one a second later, which falls to a listener that is left. Then it
-waits until what has been begun is accepted, and only then closes.
+A connection belongs to the listener that got its first segment (SYN). When that listener closes, the kernel resets the
+connections that it has not accepted. So a leaving worker first drops new SYNs by a socket filter; the client's kernel
+sends another SYN a second later, which goes to one of the other listeners. Then the worker waits until all begun
+connections are accepted, and only then closes.
 
 The listeners are found by their port among the process's own descriptors, because gRPC does not show its own. Where
 the system cannot do this (it takes Linux), the listener stays open until the server stops.
@@ -24,7 +24,7 @@ from pathlib import Path
 from invoker.errors import ConfigError, StartupError
 
 HANDSHAKE_S = 0.25
-"""Seconds for handshakes whose SYN came before the filter: a round trip around the world."""
+"""Seconds to wait for handshakes whose SYN came before the filter: a round trip around the world."""
 
 _LOOK_S = 0.01
 _LOOKS = 200
@@ -49,10 +49,10 @@ def reserve(host: str, port: int, transport: str, variable: str) -> socket.socke
         host: Address that the workers listen on.
         port: 0 takes a free one.
         transport: The name of the setting, for the error.
-        variable: Where another port can be set.
+        variable: The environment variable by which another port can be set.
 
     Raises:
-        StartupError: The port is taken, or the address is not ours.
+        StartupError: The port is taken, or this machine does not have the address.
     """
     if not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError("several workers need a system whose processes can share a port (SO_REUSEPORT)")
@@ -85,7 +85,7 @@ async def leave(ports: Collection[int], closing: Callable[[], None] = lambda: No
         closing: Called when no connection waits any more; closes listeners whose servers must do that themselves.
 
     Returns:
-        Whether it could be done; if not, the listeners are as they were.
+        Whether this was possible; if not, the listeners are unchanged.
     """
     found = listeners(ports)
     try:

@@ -1,8 +1,8 @@
 """``--reload``: serve in a child process, and replace it whenever the author's files change.
 
 The parent watches and never imports the author's code. On a change it first runs ``invoker inspect`` on the new code:
-if the code is broken, its one sentence is shown and the old child continues to serve; otherwise the child drains (for a
-short time) and a new one takes its ports.
+if the code is broken, the error is shown and the old child continues to serve; otherwise the child drains (for a short
+time) and a new one takes its ports.
 
 A terminal sends Ctrl-C to both processes. The child ignores it and waits for SIGTERM, so that the first Ctrl-C reaches
 it once, and drains as without ``--reload``. SIGHUP means that the code has changed.
@@ -75,7 +75,7 @@ def serve_with_reload(entrypoint: str, argv: list[str]) -> int:
 
 
 def taken_drain_s(config: Config) -> float | None:
-    """How long this process drains when the code has changed; None when it is no child of ``--reload``.
+    """How many seconds this process drains when the code has changed; None if it is not a child of ``--reload``.
 
     The variable is removed, so that programs which this process starts do not behave as children of ``--reload``.
     """
@@ -92,7 +92,7 @@ def watched_folder(entrypoint: str) -> Path:
 
 
 class _Child:
-    """The serving process, and its successors."""
+    """The serving process, which is replaced after each change."""
 
     def __init__(self, entrypoint: str, argv: list[str]) -> None:
         self._entrypoint = entrypoint
@@ -126,7 +126,7 @@ class _Child:
         self._process = subprocess.Popen(command, env=environment)  # noqa: S603
 
     def _end(self, number: signal.Signals) -> int:
-        """Let the child drain, and give its exit code."""
+        """Send the child a signal, wait until it has drained, and return its exit code."""
         process = self._process
         assert process is not None
         if process.poll() is None:

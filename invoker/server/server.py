@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _GC_THRESHOLDS = (20_000, 20, 20)
-"""New objects between two collections; the cycles that an invocation leaves behind hold nothing that it carried."""
+"""The thresholds of the garbage collector. They are high, since the cycles that an invocation leaves behind hold none
+of its payloads."""
 _STOP_GRACE_S = 1.0
 
 _BAD_INPUT = {"unknown": Status.UNKNOWN, "invalid-argument": Status.INVALID_ARGUMENT}
@@ -73,13 +74,13 @@ class Server:
         table: The table of services.
         is_guest: Whether the process belongs to another program. Then settings of the whole process are not changed:
             the limit of open files, and the garbage collector.
-        is_mounted: Whether the sockets belong to another program, too, which brings requests to `application`; then
-            only the HTTP transport is served.
+        is_mounted: Whether the sockets also belong to that program, which passes requests to `application`; then only
+            the HTTP transport is served.
 
     Attributes:
         share_ports: Whether other processes may bind the same ports.
-        guard: Limits the time of the process's end.
-        is_lame: Whether it reports that it is not ready while it still takes calls.
+        guard: Limits the time that the end of the process takes.
+        is_lame: Whether the server reports that it is not ready while it still takes calls.
         numbers: The numbers that `/metrics` reports.
     """
 
@@ -171,7 +172,7 @@ class Server:
 
         Raises:
             HookError: A start hook failed; the stop hooks have run.
-            StartupError: A port cannot be bound, a certificate not be read, or the store not be opened.
+            StartupError: A port cannot be bound, a certificate cannot be read, or the store cannot be opened.
         """
         if not self._is_guest:
             raise_open_files()
@@ -214,12 +215,12 @@ class Server:
         self._pressure.start()
         if not self._is_guest:
             gc.collect()
-            gc.freeze()  # objects of the start live as long as the process, so the collector skips them
+            gc.freeze()  # objects made by now live as long as the process, so the collector should skip them
             gc.set_threshold(*_GC_THRESHOLDS)
 
     @property
     def end_limit_s(self) -> float:
-        """How long the end of the process may take, from the first signal on."""
+        """How many seconds the end of the process may take, from the first signal on."""
         config = self.config
         return config.lame_duck_s + config.drain_s + config.grace_s + self._hooks_limit_s + _CLOSE_LIMIT_S
 
@@ -254,7 +255,7 @@ class Server:
         return clean
 
     def abandon(self) -> None:
-        """Give up what outlives the loop, which was closed without a stop: threads, children, lines of the log."""
+        """Release what outlives a loop that was closed without a stop: threads, children, buffered log records."""
         self.driver.children.abandon()
         self._endings.close()
         self.driver.close()
@@ -318,13 +319,13 @@ class Server:
         return bool(full_s and since) and time.monotonic() - min(since) >= full_s
 
     def ready_block(self) -> str:
-        """The message of the ready line: the functions, the addresses, and a call to copy (R-005)."""
+        """The message of the ready line: the functions, the addresses, and an example of a call (R-005)."""
         config = self.config
         host, why = config.bind_host()
         spoken = ", ".join(one.name for one in self._kinds)
         why += f"; {config.workers} workers" if self.share_ports else ""
         command = ""
-        if self.grpc_address and not config.tls_cert:  # with TLS only the caller knows which certificates to trust
+        if self.grpc_address and not config.tls_cert:  # with TLS the caller has to choose which certificates to trust
             spec, address, is_one = self._functions[0].spec, near(host, self.grpc_address), len(self._functions) == 1
             samples = (one.sample(spec, address, is_one=is_one) for one in reversed(self._services))
             command = next((one for one in samples if one), "")

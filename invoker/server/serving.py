@@ -29,7 +29,7 @@ from invoker.settings import Config
 from invoker.telemetry.samples import near
 
 _REPLACED_S: Final = 1.0
-"""How long the invocations of a server may go on when another server takes its place."""
+"""Seconds that the invocations of a server may continue when another server takes its place."""
 
 _RUNNING: list[Serving] = []
 """The servers in the background, oldest first."""
@@ -39,9 +39,9 @@ class Serving:
     """Functions that are served in the background, until `stop`, the end of a ``with`` block, or the program's end.
 
     Attributes:
-        functions: Their names.
-        http_url: The URL of the HTTP port, as ``http://localhost:PORT``; empty without one.
-        grpc_address: The address of the gRPC port, as ``localhost:PORT``; empty without one.
+        functions: The names of the functions.
+        http_url: The URL of the HTTP port, as ``http://localhost:PORT``; empty if there is none.
+        grpc_address: The address of the gRPC port, as ``localhost:PORT``; empty if there is none.
     """
 
     def __init__(self, server: Server, background: Background | None = None) -> None:
@@ -98,10 +98,10 @@ class Serving:
 def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None = None, **settings: Any) -> Serving:
     """Serve functions from a program or a notebook.
 
-    In the main thread of a program it serves as ``python -m invoker`` does: it logs, returns after SIGINT or SIGTERM
-    and the drain, and has no workers. In a notebook or another interactive session, beside a running event loop, and in
-    any other thread it returns as soon as it serves. It then serves in a thread of its own, on the loopback address
-    unless another is given::
+    In the main thread of a program this call serves as ``python -m invoker`` does: it logs, and returns after SIGINT or
+    SIGTERM and the drain; it has no workers. In a notebook or another interactive session, beside a running event loop,
+    and in any other thread it returns once the server is ready. The server then runs in a thread of its own, on the
+    loopback address unless another is given::
 
         served = invoker.serve(square)
         httpx.post(served.http_url, json=7)
@@ -111,7 +111,7 @@ def serve(*functions: Any, port: int = 0, grpc_port: int = 0, block: bool | None
         functions: Functions of any shape, modules with functions, or entrypoints as on the command line.
         port: The HTTP port; 0 takes a free one.
         grpc_port: The port of gRPC; 0 takes a free one.
-        block: Whether to serve until a signal comes; default: as above.
+        block: Whether to serve until a signal comes; None: as described above.
         settings: Further settings, by the names of their flags: ``max_message_bytes=1024``. Settings that are not given
             come from the environment, as on the command line.
 
@@ -169,7 +169,7 @@ def _config(functions: Sequence[Any], given: dict[str, Any]) -> Config:
     """The settings.
 
     Raises:
-        ConfigError: A setting has a value that it cannot have.
+        ConfigError: A setting has an invalid value.
         TypeError: There is no such setting.
     """
     if str(given.get("workers") or 1) != "1":

@@ -1,7 +1,8 @@
 """`SharedFolder`: a temporary folder of a supervisor and its workers, which is removed by the last of them.
 
-Each of them holds a lock on a file in it, which the kernel releases however a process ends. So a process that leaves
-after the supervisor was killed knows whether others remain, and a later supervisor removes folders whose lock is free.
+Each of them holds a lock on a file in it, which the kernel releases however a process ends. So a process that ends
+after the supervisor was killed can find out whether others remain, and a later supervisor removes folders whose lock is
+free.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Final
 _PREFIX: Final = "invoker-"
 _LOCK: Final = "lock"
 _FRESH_S: Final = 60.0
-"""Seconds: the lock of a younger folder may be about to be taken."""
+"""Folders younger than this many seconds are kept, since their lock may not be taken yet."""
 
 
 class SharedFolder:
@@ -36,7 +37,7 @@ class SharedFolder:
     @classmethod
     def make(cls) -> SharedFolder | None:
         """Make a folder, on disk or in memory; None where nothing is writable, as in some containers."""
-        for given in ("", "/dev/shm"):  # noqa: S108 - its name there is a fresh one
+        for given in ("", "/dev/shm"):  # noqa: S108 - the folder gets a new, random name
             with contextlib.suppress(OSError):
                 place = given or tempfile.gettempdir()
                 _sweep(Path(place))

@@ -7,9 +7,9 @@
     serving --SIGHUP--> serving, and a line says so; where its terminal was closed, as SIGTERM
 
 A lame duck reports that it is not ready, and still serves, so that a load balancer notices it before calls are refused.
-An async function may block the loop or swallow its cancel, and a function may leave threads that never end. So `Guard`
-limits the time of each part of the end, from a thread of its own; when the time is over it shows where everything
-hangs, runs the stop hooks that have not run, writes out the log, and ends the process with exit code 1.
+An async function may block the loop or swallow its cancel, and a function may leave threads that never end. So `Guard`,
+in a thread of its own, limits the time of each part of the end. When a limit has passed, it logs the stacks of all
+threads and tasks, runs the stop hooks that have not run, flushes the log, and ends the process with exit code 1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REFUSED = (
 )
 
 LEAST_S = 1.0
-"""Seconds that the invoker itself may need to end, if hooks get no time at all."""
+"""Seconds that the invoker itself may need to end, in addition to the time of the hooks."""
 
 _COUNT = 4
 _FLUSH_S = 1.0
@@ -96,14 +96,14 @@ class Guard:
 
 
 class Signals:
-    """Handles SIGTERM and SIGINT, and knows which part of the shutdown they have asked for.
+    """Handles SIGTERM and SIGINT, and records which part of the shutdown they have requested.
 
     Args:
-        lame_duck_s: How long SIGTERM lets the process serve before the drain begins.
+        lame_duck_s: Seconds for which the process continues to serve after SIGTERM before the drain begins.
         heard: Called once, at the first signal; in the main thread, even while a function blocks the loop.
         leave: Called for a signal during the drain (R-026); None leaves that to a supervisor.
-        hangup: Called on SIGHUP, which drains. SIGINT is ignored then: a terminal sends it to the process that
-            started this one, too, and that one passes it on (`invoker.server.reload`).
+        hangup: Called on SIGHUP, which begins the drain; None: SIGHUP is handled as above. If it is set, SIGINT is
+            ignored: a terminal sends it also to the parent process, which then ends this one (`invoker.server.reload`).
 
     Attributes:
         told: Set at the first signal.
@@ -152,10 +152,10 @@ class Signals:
         self._waker.close()
 
     def begin(self, *, drain: bool) -> None:
-        """Begin to stop; in any thread, or in a signal handler.
+        """Begin to stop; may be called in any thread and in a signal handler.
 
         Args:
-            drain: At once, without or after a lame-duck time.
+            drain: Whether the drain begins at once, without a lame-duck time.
         """
         is_first = not self._is_told
         begins = (drain or not self._lame_duck_s) and not self.is_draining
@@ -188,13 +188,13 @@ class Signals:
 
 
 class Hangups:
-    """Decides whether SIGHUP comes from a terminal that was closed, which ends what ran in it, or was sent to us."""
+    """Decides whether SIGHUP came because the terminal was closed, which ends the process, or was sent on purpose."""
 
     def __init__(self) -> None:
         self._had_terminal = _has_terminal()
 
     def is_end(self) -> bool:
-        """Whether the terminal of the start is gone."""
+        """Whether the terminal in which the process was started is gone."""
         return self._had_terminal and not _has_terminal()
 
 
@@ -207,7 +207,7 @@ def _has_terminal() -> bool:
 
 
 def limit_exit(limit_s: float) -> None:
-    """Limit the rest of the interpreter's end: threads and exit handlers of the author's code."""
+    """Limit the time of the interpreter's exit, with threads and exit handlers of the author's code."""
     with contextlib.suppress(StartupError):  # this process never started such threads
         Guard().arm(max(limit_s, LEAST_S), "the end of the threads and exit handlers that a function has started")
 
@@ -219,13 +219,13 @@ def leave_at_once(number: int) -> None:
 
 
 def leave_now(code: int) -> None:
-    """End the process at once. Only buffered output is still written, within a time limit."""
+    """End the process at once, after writing buffered output within a time limit."""
     _in_thread(_flush).wait(_FLUSH_S)
     os._exit(code)
 
 
 def dump(tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
-    """Write to the log where the process hangs: the stacks of async bodies, then of every thread."""
+    """Log where the process hangs: the stacks of async bodies, then of every thread."""
     told = io.StringIO()
     for task in tasks:
         if task.get_name().startswith("body "):
@@ -259,7 +259,7 @@ def _flush() -> None:
 
 
 class _Hands:
-    """Threads for the end of the process. They are started early, since the system may have no room for a thread then.
+    """Threads for the end of the process, started early, since the system may refuse to start a thread then.
 
     There is one for each task that may run at once: a time limit, leaving, the stop hooks, the output.
     """

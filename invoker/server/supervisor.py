@@ -1,12 +1,11 @@
 """``--workers N``: starts processes that serve side by side on the same ports, and keeps as many alive.
 
-Each worker runs the same command line again (`invoker.server.worker`): nothing is pickled and nothing forked, so a
-worker has no threads, locks or modules of another's, and new workers run the newest code. The kernel spreads
-connections over them (SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it
-cannot crash with it.
+Each worker runs the same command line again (`invoker.server.worker`): nothing is pickled and nothing forked, so
+workers share no threads, locks or modules, and new workers run the newest code. The kernel spreads connections over
+them (SO_REUSEPORT). This process only holds the ports, and never imports the author's code, so it cannot crash with it.
 
-A worker is starting, then ready, then over; a ready one may be retiring in between, when a successor has its slot.
-A slot whose worker has ended gets a new one after a pause that doubles with each crash. Until a first worker has been
+A worker is starting, then ready, then over; a ready one may be retiring in between, when a successor has its slot. A
+slot whose worker has ended gets a new worker after a pause that doubles with each crash. Until a first worker has been
 ready, a start that fails for a reason (`StartupError`) ends everything, as it does with one process.
 """
 
@@ -36,13 +35,13 @@ from invoker.transports.sockets import check_address_space
 log = logging.getLogger(__name__)
 
 _TRIES = 5
-"""Workers that may die before a first one has been ready."""
+"""How many workers may end before a first one has been ready."""
 
 _LOOKS_A_HEARTBEAT = 4
 
 
 def supervise(config: Config, argv: list[str]) -> int:
-    """Serve with several workers until SIGTERM or SIGINT; the exit code, as for one process.
+    """Serve with several workers until SIGTERM or SIGINT; returns the exit code, as for one process.
 
     Args:
         config: Every setting.
@@ -56,12 +55,12 @@ def supervise(config: Config, argv: list[str]) -> int:
 
 
 class Backoff:
-    """How long to wait before the next start. The time doubles with each process that ends soon after its start.
+    """Computes the wait before the next start, which doubles with each process that ends soon after its start.
 
     Args:
         first_s: Seconds to wait after the first process that ends soon.
         most_s: The longest wait.
-        calm_s: After a process has lived for this long, the count starts anew.
+        calm_s: After a process has lived for this many seconds, the wait starts anew.
     """
 
     def __init__(self, first_s: float = 0.1, most_s: float = 30.0, calm_s: float = 10.0) -> None:
@@ -71,7 +70,7 @@ class Backoff:
         self._ends = 0
 
     def after(self, lived_s: float) -> float:
-        """Seconds to wait after a worker has ended that was ready for ``lived_s``."""
+        """Seconds to wait after the end of a worker that was ready for ``lived_s`` seconds."""
         if lived_s >= self._calm_s:
             self._ends = 0
         self._ends += 1
@@ -129,7 +128,7 @@ class Supervisor:
             self._make_store()
             await self._run()
             if self._is_leaving:
-                await asyncio.Event().wait()  # the thread that a second signal starts ends the process
+                await asyncio.Event().wait()  # another thread ends the process at a second signal
         if self._error is not None:
             raise self._error
         log.info("stopped")
@@ -193,7 +192,7 @@ class Supervisor:
             child.kill()
 
     async def _spawn(self, slot: _Slot) -> Child:
-        """Start a worker for a slot, where another one may still serve.
+        """Start a worker for a slot, in which another worker may still serve.
 
         Raises:
             OSError: The system has no room for another process.
@@ -225,7 +224,7 @@ class Supervisor:
             announce(child.line)
 
     async def _live(self, slot: _Slot, child: Child) -> None:
-        """Wait until a worker ends, and start another one in its slot if the slot is still kept."""
+        """Wait until a worker ends, and start another one in its slot if the slot is still in use."""
         code = await child.live()
         self._children.discard(child)
         self._bury(child)
@@ -290,7 +289,7 @@ class Supervisor:
                 return False
             await new.settled.wait()
             if not new.is_ready:
-                log.error("not reloaded, the old workers go on: %s", new.end)
+                log.error("not reloaded, the old workers continue: %s", new.end)
                 return False
             old, slot.child = slot.child, new
             self._count(RELOADS)
@@ -299,7 +298,7 @@ class Supervisor:
         return True
 
     async def _watch(self) -> None:
-        """Check whether the workers' loops still run."""
+        """Check regularly whether the workers' loops still run."""
         silent_s = self._config.heartbeat_s
         while silent_s:
             await asyncio.sleep(silent_s / _LOOKS_A_HEARTBEAT)

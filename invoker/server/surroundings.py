@@ -6,7 +6,7 @@ import os
 
 
 class Surroundings:
-    """The state that a function may change (folder, environment, file mode), as it was after the start hooks."""
+    """Records the state that a function may change (current folder, environment, file mode) after the start hooks."""
 
     def __init__(self) -> None:
         self._environment = os.environ.copy()

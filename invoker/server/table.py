@@ -31,7 +31,8 @@ SERVICES: tuple[str, ...] = (
     "invoker.protocols.federated.service.attach:FederatedService",
     "invoker.protocols.typed.service.attach:TypedService",
 )
-"""A later row is asked before an earlier one, so what no other service claims is left to the first rows."""
+"""The services of protocols. For an HTTP path, later rows are asked first, so the first rows get the paths that no
+other service claims."""
 
 OWN: tuple[str, ...] = (
     "invoker.server.endpoints.health:HealthService",
@@ -39,10 +40,10 @@ OWN: tuple[str, ...] = (
     "invoker.protocols.web.service.functions:FunctionsService",
     "invoker.protocols.web.service.page.attach:PageService",
 )
-"""What every process serves besides, on the transports that its protocols open."""
+"""The services of the process itself, on the transports that its protocols open."""
 
 HTTP: Final = "http"
-"""Name of the service without which nothing is served on the HTTP transport."""
+"""The name of the service without which there is no HTTP transport."""
 
 GROUP: Final = "invoker.protocols"
 """The group of the entry points by which other distributions add rows."""
@@ -52,7 +53,7 @@ class Table:
     """The table of all services. Their modules are loaded when services or settings are first listed.
 
     Args:
-        rows: Services, or their places, as "module:name".
+        rows: Services, or references to them as "module:name".
         group: The group of the entry points by which other distributions add rows; empty: no other distribution may add
             any.
     """
@@ -92,7 +93,7 @@ class Table:
         return gathered((Config, *self._kinds))
 
     def read(self, env: Mapping[str, str] = os.environ, flags: Flags | None = None) -> Config:
-        """The settings that the environment and the command line give.
+        """Read the settings from the environment and the command line.
 
         Args:
             env: Variables; empty or blank ones count as unset.
@@ -109,7 +110,7 @@ class Table:
         return config
 
     def configured(self, **values: Any) -> Config:
-        """The settings with some values, by the names of their settings.
+        """Make the settings from some values by name; the others have their defaults.
 
         Raises:
             ConfigError: The settings contradict each other.
@@ -167,7 +168,7 @@ class Table:
         return set(self._chosen(config)) != set(self._default)
 
     def left_out(self, config: Config) -> dict[str, str]:
-        """Chosen services that must not be served with these settings, by name, each with the reason."""
+        """The chosen services that must not be served with these settings, by name, each with the reason."""
         chosen = self._chosen(config)
         return {one.name: why for one in self.rows if one.name in chosen and (why := one.unfit(config))}
 
@@ -186,7 +187,7 @@ class Table:
 
     @property
     def _kinds(self) -> tuple[type, ...]:
-        """The dataclasses of settings beside those of the process."""
+        """The dataclasses of the services' settings."""
         return (self._choice, *(one.settings for one in (*self.rows, *self._own) if one.settings is not None))
 
     @cached_property
@@ -201,7 +202,7 @@ class Table:
         for entry in installed(self._group) if self._group else ():
             try:
                 rows.append(_fitting(entry.load(), (*rows, *self._own)))
-            except Exception as error:  # noqa: BLE001 - code of others may raise anything
+            except Exception as error:  # noqa: BLE001 - code of other distributions may raise anything
                 why = error.detail if isinstance(error, ConfigError) else describe(error)
                 refused.append(f"the protocol '{entry.name}' of another distribution is left out: {why}")
         return tuple(rows), tuple(refused)

@@ -1,4 +1,4 @@
-"""`Transports` of a server, and where they listen; `MountedTransports`: without sockets, which the host has."""
+"""`Transports`: the transports of a server and their addresses; `MountedTransports`: without sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Transports:
         config: Every setting.
         driver: Runs the conversations.
         has_grpc: Whether any service needs the gRPC transport.
-        has_http: Whether any needs the HTTP transport.
+        has_http: Whether any service needs the HTTP transport.
 
     Attributes:
         grpc_address: ``host:port`` once open; empty when nothing is served on it.
@@ -96,7 +96,7 @@ class Transports:
         self.grpc_address = _address(host, port)
 
     async def open_http(self, tls: TlsFiles | None) -> None:
-        """Bind the HTTP transport, and answer.
+        """Bind the HTTP transport, and begin to answer.
 
         Raises:
             StartupError: The address cannot be bound.
@@ -150,7 +150,7 @@ class Transports:
         )
 
     def _is_fast(self) -> bool:
-        """Whether the fast transport serves. The answer is kept, since it takes a call through grpcio's private layer.
+        """Whether the fast transport serves; cached, since the check makes a call through grpcio's private layer.
 
         Raises:
             ConfigError: The settings demand the fast transport, but it does not work.
@@ -198,7 +198,7 @@ class MountedTransports(Transports):
     """The HTTP transport of a server to which the ASGI server of another program brings requests.
 
     Attributes:
-        mounted: Once it is open.
+        mounted: The transport that gets the requests, once it is open.
     """
 
     mounted: MountedTransport | None = None

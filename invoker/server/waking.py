@@ -1,12 +1,12 @@
 """`Waker`: makes the main thread run Python's handler of each signal, even when it blocks.
 
 Theory. Python's own handler of a signal runs in the main thread, when that next runs bytecode; the system's handler
-only notes the signal. Two things delay a noted signal as long as a function of the author waits, such as in
-``time.sleep``: the signal comes between Python's last look and the system call, or the system gives it to another
-thread, so that the call is not interrupted. Yet the system's handler also writes to the descriptor of
-``signal.set_wakeup_fd``, from whichever thread. So a thread reads that descriptor, and interrupts the main thread by
-SIGURG, which means nothing else here. It repeats this until the handler of SIGURG has run; by then, the handlers of all
-earlier signals have run too. Bytes are passed on to the previous descriptor, which is the event loop's.
+only notes the signal. While a function of the author waits, for example in ``time.sleep``, a noted signal is delayed in
+two cases: it came between Python's last check and the system call, or the system gave it to another thread, so that the
+call was not interrupted. But the system's handler also writes to the descriptor of ``signal.set_wakeup_fd``, in
+whatever thread it runs. So a thread reads that descriptor, and interrupts the main thread by SIGURG, which is used for
+nothing else here. It repeats this until the handler of SIGURG has run; by then, the handlers of all earlier signals
+have run too. The bytes are passed on to the descriptor that was set before, the event loop's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 _POKE: signal.Signals = signal.SIGURG
 _FIRST_S, _LAST_S = 0.02, 1.0
-"""How long the main thread may take to look, at first and at last, before it is interrupted once more."""
+"""Seconds before the main thread is interrupted once more if no handler has run: the first wait, and the longest."""
 
 
 class Waker:
@@ -34,7 +34,7 @@ class Waker:
         self._onward = -1
 
     def start(self, numbers: Iterable[int]) -> None:
-        """Begin, once the loop has its descriptor.
+        """Start the thread, after the loop has set its descriptor.
 
         If no thread can be started, Python's own handling of signals remains.
 
@@ -42,7 +42,7 @@ class Waker:
             numbers: The numbers of the signals for which the main thread is interrupted.
         """
         if signal.getsignal(_POKE) is not signal.SIG_DFL:
-            return  # the author's code uses SIGURG itself
+            return  # the author's code uses SIGURG
         ours, theirs = socket.socketpair()
         theirs.setblocking(False)
         thread = threading.Thread(target=self._run, args=(ours,), name="invoker-guard", daemon=True)

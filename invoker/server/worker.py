@@ -9,8 +9,8 @@ process) or ``retire``:
     serving, retiring, lame duck --drain, or the supervisor is gone------> draining
 
 A retiring worker takes no more connections and refuses nothing. Its clients are asked to reconnect by the age of their
-connections. This is the only way in which gRPC's core asks for it without failing calls that cross the message: a
-server that shuts down cancels calls that arrive before the client is notified.
+connections. This is the only way in which gRPC's core makes clients reconnect without failing calls: a server that
+shuts down cancels the calls that arrive before the client is notified.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BEAT_S = 0.5
-"""How often a worker writes its numbers, unless the heartbeat asks for more."""
+"""Seconds between two writes of a worker's numbers, unless the heartbeat needs a shorter time."""
 
 _VARIABLE = "INVOKER_WORKER"  # `invoker.cli.main` looks for it, too
 _LOOK_S = 0.1
@@ -61,7 +61,7 @@ class Assignment:
         link: File descriptor of the worker's end of the socket.
         board: File descriptor of the board.
         grpc_port: The port of the gRPC transport, never 0.
-        http_port: The port of the HTTP transport, likewise.
+        http_port: The port of the HTTP transport, never 0.
         store: The value of INVOKER_STORE, if the supervisor has made a store for its workers; otherwise empty.
     """
 
@@ -101,19 +101,19 @@ def end_limit_s(config: Config, server: Server | None = None) -> float:
 def work(
     place: Assignment, config: Config, build: Callable[[Config], Server], loop_factory: Callable[[Server], Any]
 ) -> int:
-    """Serve as one of several workers; the process's exit code.
+    """Serve as one of several workers; returns the exit code of the process.
 
     Args:
         place: The assignment of this worker.
         config: The supervisor's configuration.
         build: Makes the server.
-        loop_factory: Gives the factory of a server's event loop.
+        loop_factory: Returns the factory of a server's event loop.
     """
     for handle in (place.link, place.board):
         os.set_inheritable(handle, False)
     logs.LABELS["worker"] = place.number
-    with suppress(OSError, ValueError, AttributeError):  # standard error is no file
-        faulthandler.enable()  # so that SIGABRT, which ends a silent worker, shows where it is stuck
+    with suppress(OSError, ValueError, AttributeError):  # standard error is not a file
+        faulthandler.enable()  # so that SIGABRT, which ends a silent worker, writes where it is stuck
     link = socket.socket(fileno=place.link)
     folder = SharedFolder(Path(place.store.partition(":")[2]).parent) if place.store else None
     try:
@@ -133,10 +133,10 @@ def work(
 
 
 class Worker:
-    """Runs a server as the supervisor orders.
+    """Runs a server, and obeys the orders of the supervisor.
 
     Args:
-        server: Not yet started.
+        server: The server, not yet started.
         place: The assignment of this worker.
         link: The socket to the supervisor.
     """
@@ -154,7 +154,7 @@ class Worker:
         self._over = threading.Event()
 
     async def run(self) -> int:
-        """Serve until the supervisor stops it or is gone; gives the exit code, as for one process."""
+        """Serve until the supervisor orders the end or is gone; returns the exit code, as for one process."""
         self._signals.listen()
         threading.Thread(
             target=self._listen, args=(asyncio.get_running_loop(),), name="invoker-link", daemon=True

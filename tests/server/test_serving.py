@@ -215,7 +215,7 @@ def test_H094_a_server_that_does_not_end_is_left_behind(monkeypatch, caplog):
     entered.wait()
     monkeypatch.setattr(Background, "_limit_s", 0.05)
     assert not served.stop(0.0)
-    assert "a server has not ended within 0.05 s, and goes on in its thread" in caplog.text
+    assert "a server has not ended within 0.05 s and continues in its thread" in caplog.text
     monkeypatch.undo()
     go.set()
     asking.join()

@@ -38,7 +38,7 @@ class HealthService(Service):
         if self._health is not None:
             await self._health.refresh()
 
-    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - nobody is waited for
+    async def stop(self, grace_s: float) -> None:  # noqa: ARG002 - watchers are not waited for
         """Stop looking for changes, without waiting for watchers."""
         if self._pulse is not None:
             self._pulse.cancel()

@@ -1,9 +1,9 @@
 """Server reflection, so that callers such as ``buf curl`` need no proto file (R-015).
 
-The same answers are given under two names: ``grpc.reflection.v1``, which newer callers ask for, and ``v1alpha``, the
-only one that grpcio-reflection has. Their messages are alike on the wire. The descriptors of v1 are made from those of
-v1alpha and kept in a pool of our own: protobuf's own pool takes each name once, so a program that brings generated code
-for v1 could not add it.
+The same service is served under two names: ``grpc.reflection.v1``, which newer callers use, and ``v1alpha``, the only
+one that grpcio-reflection has. Their messages are equal on the wire. The descriptors of v1 are made from those of
+v1alpha and kept in a pool of our own: protobuf's own pool takes each name only once, so a program with generated code
+for v1 could not add its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 log = logging.getLogger(__name__)
 
 Files: TypeAlias = Callable[[], Sequence[bytes]]
-"""Gives serialised ``FileDescriptorProto`` that protobuf's own pool does not have, each behind those it imports."""
+"""Returns serialised ``FileDescriptorProto`` messages that protobuf's own pool does not have, each after those it
+imports."""
 
 _ALPHA: Final = "grpc.reflection.v1alpha"
 _V1: Final = "grpc.reflection.v1"
@@ -29,12 +30,12 @@ _SERVICE: Final = "ServerReflection"
 
 
 def add_reflection(services: Sequence[str], server: Any, files: Files = lambda: ()) -> None:
-    """Serve both versions on ``server``, which is a grpc.aio server or what stands in for one.
+    """Serve both versions on ``server``: a grpc.aio server, or an object with the same methods for adding servicers.
 
     Args:
         services: Full names of the served gRPC services.
-        server: Gets the methods.
-        files: Gives the files; called once, when a caller first asks for something that protobuf's own pool does not
+        server: The server to which the methods are added.
+        files: Returns the files; called once, when a caller first asks for a name that protobuf's own pool does not
             have.
     """
     v1 = f"{_V1}.{_SERVICE}"

@@ -16,7 +16,7 @@ class Health(health.aio.HealthServicer):  # type: ignore[misc]  # the package ha
 
     Args:
         services: Full names of the gRPC services served.
-        is_ready: Asked at each Check and List, so that readiness is never stale.
+        is_ready: Whether the process is ready; called at each Check and List, so that the status is never stale.
     """
 
     def __init__(self, services: tuple[str, ...], is_ready: Callable[[], Awaitable[bool]]) -> None:
