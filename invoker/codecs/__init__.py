@@ -1,7 +1,7 @@
-"""Codecs: payloads to Python values and back, and the negotiation between offered and accepted media types.
+"""Codecs convert payloads to Python values and back; a `Registry` negotiates media types and finds the codec.
 
-`Registry` answers for the machinery; `codec` and `Codec` are for authors who bring a media type of their own.
-Those of arrays, `invoker.codecs.tensor` and `invoker.codecs.npy`, are imported only for functions that use arrays.
+The invoker uses `Registry`; `codec` and `Codec` are for authors who add a media type. The codecs of arrays,
+`invoker.codecs.tensor` and `invoker.codecs.npy`, are imported only for functions that use arrays.
 """
 
 from invoker.codecs.custom import codec, register, registered, unregister

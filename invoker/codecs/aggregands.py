@@ -1,12 +1,12 @@
-"""The message Checkpoint of federated_api.proto, read without the protobuf library, which codecs may not know.
+"""Reads the message Checkpoint of federated_api.proto without the protobuf library, which codecs must not import.
 
 Theory. ``map<string, Aggregand> aggregands = 1``, and ``Aggregand {repeated uint64 values = 1 [packed]; int32 bitwidth
 = 2;}``. Numbers are varints: seven bits a byte, the lowest first, and the top bit of all but the last byte is set. A
-packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of every number in one step, and some
-hundred kilobytes at once, since that takes ten times their memory.
+packed vector has a hundred thousand of them, so numpy reads them: the k-th byte of all numbers in one step. It reads
+some hundred kilobytes at once, since that needs ten times as much memory.
 
-A number of one byte becomes eight, and a field of two bytes an object. So the reader of a peer's message says how large
-the arrays may become, and fields are counted: a million of them would keep a thread busy for a second.
+A number of one byte becomes eight bytes, and a field of two bytes becomes an object. So the caller limits the bytes of
+the arrays, and fields are counted: a million of them would keep a thread busy for a second.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MOST_VARINT: Final = 10
 _MOST_BITS: Final = 64
 _MOST_FIELDS: Final = 65_536
-"""Fields of one payload at most: five for each vector. Values that are not packed are fields of their own, but nobody
-writes them."""
+"""The most fields of one payload; a vector has five. Values that are not packed would be fields of their own, but no
+known writer sends them."""
 
 _PIECE: Final = 256 * 1024
 _VALUE_BYTES: Final = 8
@@ -33,12 +33,12 @@ def read_aggregands(payload: bytes, most_bytes: int | None = None) -> dict[str, 
     """The vectors of a serialized Checkpoint by name: flat arrays of uint64.
 
     Args:
-        payload: The message.
+        payload: The serialized message.
         most_bytes: Bytes that all arrays together may take; None: eight times the payload.
 
     Raises:
         ValueError: The payload is not a serialized Checkpoint, or becomes too large; a name is empty or occurs twice;
-            or a value has more bits than its vector says (F-087).
+            or a value has more bits than its vector's ``bitwidth`` (F-087).
     """
     found: dict[str, Any] = {}
     left = _VALUE_BYTES * len(payload) if most_bytes is None else most_bytes
@@ -106,7 +106,7 @@ def _packed(data: memoryview, most: int) -> NDArray[Any]:
 
 
 def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
-    """Read the varints that end at these places."""
+    """Read the varints that end at these indexes."""
     import numpy as np
 
     starts = np.concatenate(([0], ends[:-1] + 1))
@@ -124,7 +124,7 @@ def _read(octets: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
 def _fields(data: memoryview, fields: Iterator[None]) -> Iterator[tuple[int, memoryview | int]]:
     """Numbers and contents of the fields of a message; fields of fixed size are skipped, since the message has none.
 
-    Each field takes one of ``fields``, the fields that the payload may still have.
+    Each field advances ``fields``, an iterator with as many items as the payload may still have fields.
     """
     at = 0
     while at < len(data):

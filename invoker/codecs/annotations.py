@@ -1,4 +1,4 @@
-"""Finds what an annotation names, the members of a union or the fields of a class, for all codecs."""
+"""Finds the parts of an annotation, the members of a union or the fields of a class, for all codecs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def members(type_: Any) -> tuple[Any, ...]:
 
 
 def leaves(type_: Any) -> tuple[Any, ...]:
-    """The members of a union, with their marks of Annotated."""
+    """The members of a union, with their metadata of ``Annotated``."""
     inner = bare(type_)
     if typing.get_origin(inner) not in UNIONS:
         return (type_,)
@@ -44,7 +44,7 @@ def fields(type_: Any) -> Mapping[str, Any] | None:
 
 
 def is_array(type_: Any) -> bool:
-    """Whether the annotation is an array of numpy's, alone or in a union; such an annotation has imported numpy."""
+    """Whether the annotation is a numpy array, alone or in a union; if so, numpy is already imported."""
     if "numpy" not in sys.modules:
         return False
     from invoker.tensors import array_type

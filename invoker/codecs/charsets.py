@@ -1,4 +1,4 @@
-"""Charsets: which ones exist, and text to bytes and back without guessing or repairing."""
+"""Charsets: looks up their names, and converts text to bytes and back strictly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ TEXT_CHARSETS = "utf-8, utf-16, iso-8859-1, windows-1252 and the like"
 
 _MARK = "\ufeff"
 _UNICODE = frozenset({"utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"})
-# Asking `codecs` about names from the wire would import a module and keep an entry for each: only known ones are asked.
+# Looking up names from the wire in `codecs` would import a module and keep an entry for each, so only known names are
+# looked up.
 _KNOWN = frozenset(aliases) | frozenset(aliases.values()) | {"utf_8_sig", "cp874", "koi8_t", "koi8_u"}
 # Not charsets of text (bytes to bytes), with an escape syntax of their own, or slow on crafted input.
 _REFUSED = frozenset({
@@ -23,17 +24,17 @@ _REFUSED = frozenset({
 
 
 def lookup(name: str, *, only_unicode: bool = False) -> str | None:
-    """Python's name of a charset, or None when there is none of this name.
+    """Python's name of a charset; None if the charset is not known.
 
     Args:
-        name: The name as it was written; case, hyphens and underscores do not matter.
-        only_unicode: Only the charsets that JSON may have (R-082).
+        name: The name that the peer sent; case, hyphens and underscores do not matter.
+        only_unicode: Whether only the charsets of JSON are allowed (R-082).
     """
     return _lookup(name, only_unicode) if name.isascii() and len(name) <= 40 else None
 
 
 def decoder(charset: str) -> Callable[[bytes], str]:
-    """Bytes to text, strictly, without a byte order mark; ``charset`` is a result of `lookup`.
+    """Make a strict decoder of bytes to text without the byte order mark; ``charset`` is a result of `lookup`.
 
     The closure raises UnicodeDecodeError.
     """
@@ -48,7 +49,7 @@ def decoder(charset: str) -> Callable[[bytes], str]:
 
 
 def encoder(charset: str) -> Callable[[str], bytes]:
-    """Text to bytes, strictly; utf-16 and utf-32 begin with a mark. The closure raises UnicodeEncodeError (R-103)."""
+    """Make a strict encoder of text, which raises UnicodeEncodeError (R-103); utf-16 and utf-32 begin with a mark."""
     if charset in ("utf-16", "utf-32"):
         little = f"{charset}-le"
         return lambda text: (_MARK + text).encode(little)

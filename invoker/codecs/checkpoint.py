@@ -1,10 +1,10 @@
-"""``application/vnd.fcp.checkpoint``: named arrays, as devices and servers of federated compute send them.
+"""The codec of ``application/vnd.fcp.checkpoint``: named arrays that devices and servers of federated compute send.
 
-Theory. A payload has one of two forms, which differ in the first bytes. An *npz* is what ``numpy.savez`` writes: a zip
-whose entries are files of numpy, ``NAME.npy``. Ours are stored without compression and aligned, so that arrays can be
-views on the payload; how much an update weighs is an entry of its own, ``__examples__.npy``. *Aggregands* are the
-message Checkpoint of federated_api.proto, which is how sums of secure aggregation come (F-130); its vectors are flat
-arrays of uint64. An empty payload is no array at all.
+Theory. A payload has one of two forms, which differ in the first bytes. An *npz* is a file of ``numpy.savez``: a zip
+whose entries are files of numpy, ``NAME.npy``. This codec writes them without compression and aligned, so that arrays
+can be views on the payload; the weight of an update is the entry ``__examples__.npy``. *Aggregands* are the message
+Checkpoint of federated_api.proto, in which sums of secure aggregation come (F-130); its vectors are flat arrays of
+uint64. An empty payload has no arrays.
 
 A zip can claim more than it holds. Stored entries are views on the payload; compressed entries together may inflate to
 a limit in bytes; entries may not share bytes. Pickles and records are refused as in `invoker.codecs.npy`.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKPOINT", "MOST_INFLATED", "CheckpointCodec", "checkpoint_wanted", "read_checkpoint", "write_checkpoint"]
 
 MOST_INFLATED: Final = 64 << 20
-"""Bytes that the compressed entries of one payload may become (F-034)."""
+"""The most bytes to which the compressed entries of one payload may inflate (F-034)."""
 
 _MOST_ENTRIES: Final = 10_000
 _EXAMPLES: Final = "__examples__"
@@ -52,7 +52,7 @@ limit_on_loop((CHECKPOINT,), 16 * 1024)  # deflate can expand a payload a thousa
 
 
 class CheckpointCodec(Specialised):
-    """`Checkpoint` and `Update` as files of numpy or as aggregands; the payload itself where bytes are wanted."""
+    """Reads `Checkpoint` and `Update` from npz files or aggregands, and writes npz files."""
 
     media_types = (CHECKPOINT,)
 
@@ -101,12 +101,12 @@ def read_checkpoint(payload: bytes, wanted: type[C], *, most_bytes: int = MOST_I
     """A checkpoint in either form.
 
     Args:
-        payload: Its bytes; the arrays may be read-only views on them.
+        payload: The bytes of the checkpoint; the arrays may be read-only views on them.
         wanted: `Checkpoint` or `Update`.
-        most_bytes: Bytes that its compressed entries, or all aggregands, may become.
+        most_bytes: The most bytes to which the compressed entries, or all aggregands, may expand.
 
     Raises:
-        DecodeError: It is malformed, or becomes too large.
+        DecodeError: The payload is malformed, or expands too much.
     """
     try:
         return _read(payload, wanted, 1.0, most_bytes)  # type: ignore[return-value]  # made by `wanted`

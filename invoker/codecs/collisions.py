@@ -1,10 +1,10 @@
-"""Sets and dicts of values that a caller can choose to have the same hash are refused before they are made.
+"""Refuses sets and dicts with many keys of the same hash, which a caller can choose, before they are made.
 
 Theory. Python hashes texts with a secret that no caller knows. The hashes of decimals, UUIDs and large integers are
-their value modulo a prime, so a caller can send a hundred thousand different ones with the same hash, and each is then
-compared with all that are there: 780 KiB took ten seconds, in which no other thread of Python runs. So where an
-annotation has such keys, the pairs with one hash are counted in the plain values, for each list and each object by
-itself, whatever it is for.
+their value modulo a prime, so a caller can send a hundred thousand different keys with the same hash, and each is then
+compared with all earlier ones: 780 KiB took ten seconds, during which no other thread of Python ran. So if an
+annotation has such keys, the pairs with the same hash are counted in the plain values first, separately for each list
+and each object.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, Final
 from uuid import UUID
 
 _SMALL: Final = 100
-"""Fewer elements are not looked at."""
+"""Lists and objects with fewer elements are not checked."""
 
 _MOST_PAIRS: Final = 500_000
-"""Pairs of values with one hash; comparing them takes a tenth of a second."""
+"""The most pairs of values with the same hash; comparing them takes a tenth of a second."""
 
 _PRIME: Final = (1 << 61) - 1
 _LARGE: Final = 1 << 61
@@ -32,11 +32,11 @@ _Hash = Callable[[str], int | None]
 
 
 def checks(type_: Any, within: Within) -> Check | None:
-    """A check that raises ValueError for plain values that become this type too slowly; None: no value does.
+    """A check that raises ValueError for plain values whose conversion to this type takes too long; None if none does.
 
     Args:
         type_: The annotation.
-        within: Gives an annotation and all that are in it.
+        within: Yields an annotation and all annotations inside it.
     """
     hashes = tuple(dict.fromkeys(one for key in _keys(within(type_)) for one in _hashes(within(key))))
     if not hashes:
@@ -61,7 +61,7 @@ def checks(type_: Any, within: Within) -> Check | None:
 
 
 def checking(parse: Callable[[Any], Any], plain: Callable[[Any], Any], check: Check | None) -> Callable[[Any], Any]:
-    """A parser that checks what it makes a value of; the parser itself if nothing has to be checked.
+    """A parser that checks the plain values first; the parser itself if nothing has to be checked.
 
     Args:
         parse: Makes the value from a payload.

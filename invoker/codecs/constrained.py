@@ -16,9 +16,9 @@ def constrained(decode: Decode, constraints: Constraints, where: Place) -> Decod
     """A closure that decodes, then checks.
 
     Args:
-        decode: Gives the value.
+        decode: Decodes the value.
         constraints: The constraints of the input.
-        where: Starts the text of errors.
+        where: The place that begins the text of errors.
     """
     check = constraints.checker()
     if check is None:

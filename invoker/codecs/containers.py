@@ -1,15 +1,16 @@
-"""Payloads of JSON and MessagePack that would become too many lists and dicts are refused before they are decoded.
+"""Refuses payloads of JSON and MessagePack that would become too many lists and dicts, before they are decoded.
 
 Theory. A list of one byte on the wire takes 56 bytes of memory and is one more object for the garbage collector to look
 at; a decoder makes millions of them in one piece, while no other thread of Python runs. So containers are counted
-first, and numbers, strings and other scalars, which are cheap, are not. Three steps, each only if the one before it
-does not suffice:
+first, and numbers, strings and other scalars, which are cheap, are not. There are three steps, each only if the
+previous one does not suffice:
 
 1. A payload of few bytes has few containers.
-2. So has one in which the bytes that begin a container are few; some of them may belong to strings and numbers.
-3. The tokens are passed one by one, by regular expressions whose every match is bounded, so that others get their turn.
+2. A payload in which few bytes can begin a container has few containers; some of these bytes may belong to strings and
+  numbers.
+3. Otherwise the tokens are counted by regular expressions whose matches are bounded, so that other threads can run.
 
-A large payload is then decoded while the collector pauses: what it would look at is new, and none of it is garbage.
+A large payload is then decoded while the garbage collector is off, since none of the new objects is garbage.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 MOST_CONTAINERS: Final = 250_000
-"""Lists and dicts that one payload may have, unless ``INVOKER_MAX_CONTAINERS`` says otherwise."""
+"""The most lists and dicts of one payload, unless ``INVOKER_MAX_CONTAINERS`` is set."""
 
 SMALL_BYTES: Final = 16 * 1024
-"""A payload up to this size cannot make so many objects that the collector would begin to look at them."""
+"""A payload of at most this many bytes makes too few objects to start the garbage collector."""
 
 Exceeds = Callable[[bytes, int], bool]
 
 _PIECE_BYTES: Final = 1 << 17
-"""Bytes that are looked at in one go, which takes less than two milliseconds."""
+"""How many bytes are scanned at once, which takes less than two milliseconds."""
 
 
 def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callable[[Any], Any]:
@@ -54,11 +55,11 @@ def careful(parse: Callable[[Any], Any], exceeds: Exceeds, most: int) -> Callabl
 
 
 _decoding: list[None] = []
-"""One item for each decode that is under way; its methods are atomic, so that threads need no lock."""
+"""One item for each running decode; methods of a list are atomic, so threads need no lock."""
 
 
 def _undisturbed(parse: Callable[[Any], Any], payload: Any) -> Any:
-    """Parse while the collector pauses.
+    """Parse while the garbage collector is off.
 
     The last caller that finishes turns it on again. If two threads start and finish at the same time, one may decode
     with the collector on, which is only slower; the collector is never left off.
@@ -100,7 +101,7 @@ _NO_SIGNS: Final = bytes(one for one in range(256) if one not in b'"[{')
 
 
 def json_list_exceeds(payload: bytes, most: int) -> bool:
-    """Whether the beginning of a JSON array shows that it has more than ``most`` elements.
+    """Whether a JSON array has more than ``most`` elements, as far as its beginning shows.
 
     Splitting hundreds of thousands of elements takes a second, so only the first ones are counted here. An array with
     five or more levels of nesting, or one that is not JSON, may pass.
@@ -141,7 +142,7 @@ def msgpack_exceeds(payload: bytes, most: int) -> bool:
 
 
 def _behind(payload: bytes, at: int) -> int:
-    """Where a long string, binary or extension ends; for an invalid one this may be beyond the payload."""
+    """The index at which a long string, binary or extension ends; for an invalid one it may be beyond the payload."""
     width, more = _LONG.get(payload[at], (0, 0))
     if not width:
         return len(payload)
@@ -149,16 +150,16 @@ def _behind(payload: bytes, at: int) -> int:
 
 
 _LEADS: Final = bytes((*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
-"""First bytes of arrays and maps."""
+"""The first bytes of arrays and maps."""
 
 _LONG: Final = {
     0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0),
     0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1),
 }  # fmt: skip
-"""How the length is encoded: by first byte, the bytes of the length, and those between it and the content."""
+"""For each first byte, how many bytes the length has, and how many are between the length and the content."""
 
 _SHORT_BYTES: Final = 32
-"""Contents up to which a token is passed by the regular expression."""
+"""The longest content of a token that the regular expression matches."""
 
 _FIXED: Final = (  # the most frequent first: first bytes of tokens, and how many bytes follow them
     ((0xCB, 0xCF, 0xD3), 8),
@@ -193,7 +194,7 @@ _CONTAINERS: Final = re.compile(_SCALARS + b"++|(" + _CONTAINER + b")", re.DOTAL
 
 
 def check_array(array: Any) -> None:
-    """Refuse an array that would become too many lists.
+    """Refuse an array that would become too many nested lists.
 
     An array without elements, or whose rows have one element each, can become millions of lists.
 

@@ -1,4 +1,4 @@
-"""Codecs of function authors: registered by decorator, by call or as an entry point.
+"""Codecs of function authors, which are registered by a decorator, a call or an entry point.
 
 ::
 
@@ -9,9 +9,9 @@
 
     codec("image/x-portable-pixmap", decode=read_ppm, encode=write_ppm, encodes=Image)
 
-Registered codecs are asked before the built-in ones for the media types that they name, and come last where a peer
-takes anything (R-090, R-097). Each belongs to the functions of its module and of those that import it: a function has
-the codecs that its own module registers, and those of every module that its module reaches. Codecs that were given to
+Registered codecs have priority over built-in ones for the media types that they name, and come last if a peer accepts
+any type (R-090, R-097). Each belongs to the functions of its module and of those that import it: a function has the
+codecs that its own module registers, and those of every module that its module reaches. Codecs that were given to
 `register` belong to all functions.
 """
 
@@ -37,14 +37,14 @@ C = TypeVar("C")
 _registered: tuple[Specialised, ...] = ()
 
 _WITHOUT_CODECS = sys.stdlib_module_names | {"invoker", "numpy"}
-"""Packages that register no codec and reach no module of an author's."""
+"""Packages that register no codec and import no module of an author."""
 
 
 class Adapted(Specialised):
-    """A user's codec behind the interface of the built-in ones; its exceptions become the invoker's errors.
+    """Wraps a user's codec in the interface of the built-in ones; its exceptions become the invoker's errors.
 
     Args:
-        codec: Anything with ``decode`` or ``encode``; ``can_encode`` and ``can_decode`` are optional.
+        codec: An object with ``decode`` or ``encode``; ``can_encode`` and ``can_decode`` are optional.
         media_types: Essences and families, in lower case.
     """
 
@@ -63,7 +63,7 @@ class Adapted(Specialised):
         return self.decodes and (ask is None or bool(ask(type_)))
 
     def claims(self, type_: Any) -> bool:
-        """Whether the codec declares that it makes this type: by ``can_decode``, or by what ``decode`` returns."""
+        """Whether the codec declares this type: by ``can_decode``, or by the return annotation of ``decode``."""
         if not self.decodes or hasattr(self.codec, "can_decode"):
             return self.can_decode(type_)
         made = _returned(getattr(self.codec, "hinted", self.codec.decode))
@@ -84,7 +84,7 @@ class Adapted(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure around the codec's ``encode``, which checks what it gives; `Registry` has asked ``can_encode``."""
+        """A closure that calls the codec's ``encode`` and checks the result; ``can_encode`` was called before."""
         encode_, media_type, name = self.codec.encode, offer.media_type, offer.media_type.essence
 
         def encode(value: Any) -> Message[bytes]:
@@ -96,7 +96,7 @@ class Adapted(Specialised):
         return encode
 
     def can_encode(self, value: Any) -> bool:
-        """Whether the codec takes the type; a codec without ``can_encode`` tries."""
+        """Whether the codec takes the value; a codec without ``can_encode`` may take any."""
         ask = getattr(self.codec, "can_encode", None)
         try:
             return self.encodes and (ask is None or bool(ask(value)))
@@ -105,7 +105,7 @@ class Adapted(Specialised):
 
 
 class _Functions:
-    """A codec made from the two functions that an author gave."""
+    """A codec made from two functions of an author."""
 
     def __init__(self, decode: Any, encode: Any, encodes: tuple[type, ...]) -> None:
         if decode is not None:
@@ -133,10 +133,10 @@ def codec(
     functions.
 
     Args:
-        media_types: Like ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
-        decode: Makes a value of the payload.
-        encode: Makes the payload of a value.
-        encodes: The types that ``encode`` takes; none given means any.
+        media_types: Media types such as ``text/csv``; a family is written ``application/*+json`` or ``image/*``.
+        decode: Converts the payload to a value.
+        encode: Converts a value to the payload.
+        encodes: The types that ``encode`` takes; empty means any.
 
     Raises:
         TypeError: The object is not a codec.
@@ -156,7 +156,7 @@ def codec(
 
 
 def register(one: Any, media_types: tuple[str, ...] = ()) -> None:
-    """Register a codec, or a class of one, for the whole process; the latest for a media type is asked first.
+    """Register a codec or its class for the whole process; the latest codec for a media type has priority.
 
     Raises:
         TypeError: The object is not a codec.
@@ -174,7 +174,7 @@ def registered(modules: tuple[str, ...] | None = None) -> tuple[Specialised, ...
     """Codecs that were registered, the latest first; a new tuple after each change.
 
     Args:
-        modules: The modules of a function, which gets those that belong to it; None: all of this process.
+        modules: The modules of a function, for the codecs that belong to it; None: all codecs of this process.
     """
     if modules is None:
         return _registered
@@ -206,7 +206,7 @@ def installed(group: str) -> list[Any]:
 
 
 @functools.lru_cache(maxsize=1)
-def _installed(path: tuple[str, ...]) -> Any:  # noqa: ARG001 - where they are looked for
+def _installed(path: tuple[str, ...]) -> Any:  # noqa: ARG001 - the key of the cache
     from importlib import metadata  # 20 ms, and only servers need it
 
     return metadata.entry_points()
@@ -243,7 +243,7 @@ def _replace(codecs: tuple[Specialised, ...]) -> None:
 
 
 def _importing() -> frozenset[str]:
-    """The module that called `codec`, and the modules whose import is under way."""
+    """The module that called `codec`, and the modules that are being imported."""
     frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no public way to the globals of a caller
     while frame is not None and frame.f_globals is globals():
         frame = frame.f_back
@@ -261,7 +261,7 @@ def _reaches(modules: tuple[str, ...], owners: frozenset[str]) -> bool:
 
 
 def _reached(modules: tuple[str, ...]) -> Iterator[str]:
-    """These modules, the modules in their globals, the modules of classes and functions in their globals, and so on."""
+    """These modules, and all modules of the modules, classes and functions in their globals, recursively."""
     queue, seen = list(modules), set(modules)
     for name in queue:
         yield name

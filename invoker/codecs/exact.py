@@ -1,4 +1,4 @@
-"""`ExactCodec`: values between functions of one process, which keep what MessagePack would change or refuse.
+"""`ExactCodec`: encodes values between functions of one process without the losses of MessagePack.
 
 It writes MessagePack, or ``google.protobuf.Any`` for values that MessagePack cannot hold: a span of time, an object of
 a peer's class, an integer of more than 64 bits. Each message has the media type of its encoding, so that the codec of
@@ -21,10 +21,10 @@ from invoker.mediatypes import parse
 from invoker.message import EMPTY, Message
 
 EXACT: Final = "application/x-invoker-value"
-"""The media type that callers within a process accept; no message has it."""
+"""The media type by which callers within a process select this codec; no message has it."""
 
 ACCEPTS: Final = f"{EXACT}, */*;q=0.5"
-"""What callers inside the process accept for each output."""
+"""The media types that callers inside the process accept for each output."""
 
 _CODEC: Final[Specialised] = AnyCodec()
 _OFFER: Final = Offer(_CODEC, parse(ANY))
@@ -41,7 +41,7 @@ class ExactCodec(Specialised):
     by_name_only = True
     decodes = False
 
-    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:  # noqa: ARG002 - it has one form only
+    def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:  # noqa: ARG002 - it has only one form
         """A closure that writes values of ``cls``."""
         by_any = _CODEC.encoder(_OFFER, cls, where)
         assert by_any is not None, "it takes every class"

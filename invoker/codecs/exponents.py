@@ -1,13 +1,13 @@
-"""JSON with many numbers that take long to read is read in another way.
+"""Bounds the time for reading JSON with many numbers that msgspec reads slowly.
 
 Theory. A parser of JSON reads nearly all numbers in 30 ns. Those beyond 1e288, or closer to zero than 1e-289, and a few
-that lie between two floats, such as 1e23, take msgspec 10 µs, in which no other thread of Python runs: 4 MB of
-``[1e308,1e308,...]`` would hold up the process for ten seconds. Python's own parser takes a quarter of a microsecond
-for any number, and lets others run. So a payload with many such numbers is read by Python's parser, as strictly as by
-msgspec.
+that lie between two floats, such as 1e23, take msgspec 10 µs, during which no other thread of Python runs: 4 MB of
+``[1e308,1e308,...]`` would stop the process for ten seconds. Python's own parser takes a quarter of a microsecond for
+any number, and lets other threads run. So a payload with many such numbers is read by Python's parser, as strictly as
+by msgspec.
 
-How many are many depends on the size, since a request may consist of thousands of payloads: msgspec gets as many as
-take it no longer than Python's parser would take for the whole payload, and never more than five milliseconds' worth.
+The allowed number depends on the size, since a request may consist of thousands of payloads: msgspec reads only as many
+such numbers as take no longer than Python's parser would for the whole payload, and at most five milliseconds.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from invoker.codecs.handover import HANDED_OVER
 from invoker.codecs.wholes import REFUSED, retried
 
 SMALL_BYTES: Final = 64
-"""A payload up to this size has too few numbers to take long, whatever they are: a tenth of a millisecond."""
+"""A payload of at most this many bytes is read within a tenth of a millisecond, whatever its numbers are."""
 
 _FEW: Final = 16
-"""Numbers with an exponent of three digits that any payload may have."""
+"""How many numbers with an exponent of three digits any payload may have."""
 
 _BYTES_EACH: Final = 256
-"""A longer payload may have one more such number for every 256 bytes,"""
+"""A payload may have one more such number for each of this many bytes."""
 
 _MOST: Final = 500
-"""but never more than these, which take five milliseconds."""
+"""The most such numbers of any payload, which take five milliseconds."""
 
 _MOST_EXACT: Final = 5000
-"""The limit where there is no other way to read such numbers; they take a twentieth of a second."""
+"""The most such numbers for types that only msgspec can read exactly; they take a twentieth of a second."""
 
 _MOST_HALFWAY: Final = 100_000
 _HALFWAY: Final = (b"e23", b"e+23", b"E23", b"E+23")
-"""A third of a microsecond each, for some numbers with this exponent."""
+"""Matches exponents with which some numbers take a third of a microsecond each."""
 
 _KINDS: Final = bytes.maketrans(b"123456789E+", b"000000000e-")
 

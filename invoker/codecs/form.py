@@ -1,8 +1,8 @@
-"""``application/x-www-form-urlencoded``: what ``curl -d`` and HTML forms send.
+"""The codec of ``application/x-www-form-urlencoded``, which ``curl -d`` and HTML forms send.
 
-A form is a dict of strings; a key that comes more than once has a list of them (R-091). A parameter that wants a dict
-or an object gets the fields, laxly converted (``"2"`` is an int there); one that wants text, bytes or a number gets the
-body as it is, since ``curl -d 5`` means the text 5.
+A form is a dict of strings; a key that comes more than once has a list of them (R-091). A parameter of a dict or object
+type gets the fields, leniently converted (``"2"`` becomes an int); a parameter of text, bytes or a number gets the
+whole body, since ``curl -d 5`` means the text 5.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from invoker.mediatypes import MediaType
 from invoker.message import EMPTY, Message
 
 MAX_FIELDS = 10_000
-"""A form with more fields is refused: each of them costs far more memory than it has bytes."""
+"""The most fields of a form: each takes far more memory than it has bytes."""
 
 _SYNTAX = "az09=&+%"
 _LISTS = (list, tuple, set, frozenset)
@@ -86,7 +86,7 @@ class FormCodec(Specialised):
 
 
 def gather(pairs: Iterable[tuple[str, Any]], lists: frozenset[str] | None = frozenset()) -> dict[str, Any]:
-    """Make a dict from pairs, with a list for a name that occurs several times, or for which a list is wanted.
+    """Make a dict from pairs, with a list for a name that occurs several times or is in ``lists``.
 
     Args:
         pairs: The pairs in the order they came.
@@ -116,7 +116,7 @@ def is_object(type_: Any) -> bool:
 
 
 def wants_list(type_: Any) -> frozenset[str] | None:
-    """Names of the fields that are lists, whether one value or several came; None when all are."""
+    """Names of the fields that are lists even for a single value; None if all fields are."""
     known = fields(type_)
     if known is not None:
         return frozenset(name for name, annotation in known.items() if _is_list(annotation))

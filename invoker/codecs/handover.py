@@ -2,9 +2,9 @@
 
 Theory. A thread that computes releases the interpreter's lock after 5 ms if another thread waits for it, and any of the
 waiting threads may get it. An event loop asks for the lock after each of its system calls, so beside four threads that
-read slow values a turn of the loop takes up to half a second. Within this block threads give it away ten times as
-often, which costs them a few hundredths of their time. The short interval is not used everywhere, since threads that
-often wait for each other would be slower.
+read slow values a turn of the loop takes up to half a second. Within this block threads release the lock ten times as
+often, which costs them a few hundredths of their time. The short interval is not used everywhere, since it would slow
+down threads that often wait for each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 INTERVAL_S: Final = 0.0005
 _AS_SET_S: Final = int(INTERVAL_S * 1e6) / 1e6
-"""The interval as Python gives it back, which is in whole microseconds."""
+"""The short interval, rounded to whole microseconds, as Python returns it."""
 
 
 class HandedOver:
@@ -47,4 +47,4 @@ class HandedOver:
 
 
 HANDED_OVER: Final = HandedOver()
-"""One for the process, like the interval."""
+"""The only instance, since the interval applies to the whole process."""

@@ -1,8 +1,8 @@
-"""What a codec is: the small interface that anyone can implement, and the one that makes codecs fast.
+"""The interfaces of codecs: `Codec`, which authors implement, and `Specialised`, which makes codecs fast.
 
-Theory. A codec turns the bytes of a media type into a value and back. A user's codec has `Codec`'s three methods, and
-is asked once per value. The built-in ones are `Specialised` as well: asked once per (media type, Python type), they
-return a closure that does only the remaining work and raises nothing but DecodeError or EncodeError.
+Theory. A codec turns the bytes of a media type into a value and back. A user's codec has the three methods of `Codec`,
+which are called for each value. The built-in codecs are also `Specialised`: called once for each media type and Python
+type, they return a closure that does the remaining work and raises only DecodeError or EncodeError.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Decode: TypeAlias = Callable[[Message[bytes]], Any]
 """Decodes a message; raises only DecodeError."""
 
 Encode: TypeAlias = Callable[[Any], Message[bytes]]
-"""Encodes a value of the type it was made for; raises only EncodeError."""
+"""Encodes a value of the type for which it was made; raises only EncodeError."""
 
 
 @runtime_checkable
 class Codec(Protocol):
-    """Turns payloads of some media types into values and back.
+    """Converts payloads of some media types to values and back.
 
     A codec may be shared by threads. Its exceptions reach the peer as a bad input or as a failed serialisation.
 
@@ -43,7 +43,7 @@ class Codec(Protocol):
         """Make a value of a payload; the message has its headers and its full media type.
 
         Args:
-            message: The message as it came.
+            message: The received message.
             type_: The author's annotation; ``Any`` when there is none.
         """
 
@@ -51,11 +51,11 @@ class Codec(Protocol):
         """Make a message of a value.
 
         Args:
-            value: One for which ``can_encode`` is true.
+            value: A value for which ``can_encode`` returned True.
             media_type: The negotiated media type: concrete, with the parameters that the peer asked for.
 
         Returns:
-            Its media type must be concrete and the negotiated one; parameters may differ.
+            A message whose media type is the negotiated one, without wildcards; parameters may differ.
         """
 
     def can_encode(self, value: Any) -> bool:
@@ -63,12 +63,12 @@ class Codec(Protocol):
 
 
 class Offer(msgspec.Struct, frozen=True, eq=False):
-    """One way to encode an output: a codec, and the media type as the peer shall read it.
+    """One way to encode an output: a codec, and the media type that the message will have.
 
     Attributes:
         codec: The codec that encodes.
-        media_type: Concrete, with the parameters that the range asked for.
-        is_named: Whether the peer's range says more than ``*/*``.
+        media_type: The media type without wildcards, with the parameters of the peer's range.
+        is_named: Whether the peer's range is more specific than ``*/*``.
     """
 
     codec: Codec
@@ -85,22 +85,23 @@ class Specialised:
 
     media_types: tuple[str, ...] = ()
     honours: tuple[str, ...] = ()
-    """Parameters of a range that change what is written; they are echoed, others are not (R-102)."""
+    """Names of parameters that change the encoding; these are copied from the peer's range to the media type
+    (R-102)."""
 
     by_name_only = False
     """Whether ranges with a wildcard never select it."""
 
     max_containers = MOST_CONTAINERS
-    """Lists and dicts that one payload may become."""
+    """The most lists and dicts that one payload may become."""
 
     decodes = True
     encodes = True
 
     applies_marks = False
-    """Whether the values that it makes, except bytes, come from `converter`, which applies pydantic's marks."""
+    """Whether its values, except bytes, come from `converter`, which applies pydantic's constraints."""
 
     owners: frozenset[str] = frozenset()
-    """Names of the modules to whose functions it belongs; empty: to all."""
+    """Names of the modules whose functions may use the codec; empty: all functions may."""
 
     def __init__(self, media_types: tuple[str, ...] = ()) -> None:
         if media_types:
@@ -111,18 +112,18 @@ class Specialised:
         return True
 
     def can_decode(self, type_: Any) -> bool:  # noqa: ARG002 - the closures refuse what they cannot make
-        """Whether it may make this type; if not, the next codec for the media type is asked."""
+        """Whether it may make this type; if not, the next codec for the media type is tried."""
         return self.decodes
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that decodes this media type to ``type_``; ``where`` starts the text of its errors."""
+        """A closure that decodes this media type to ``type_``; ``where`` begins the text of its errors."""
         raise NotImplementedError
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
         """A closure that encodes values of class ``cls``, or None when this codec does not take them."""
         raise NotImplementedError
 
-    def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no words of their own
+    def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no special text
         """Why the codec does not take values of class ``cls``, for an error; empty if the general text is enough."""
         return ""
 

@@ -1,13 +1,14 @@
-"""JSON, strict both ways, and every type of the ``+json`` family under its own name.
+"""The strict codec of JSON, and of every media type of the ``+json`` family.
 
 Theory. msgspec parses strictly: NaN, Infinity, trailing data, an empty payload, numbers out of range, control
 characters and broken UTF-8 are errors; nesting and huge integers end in ordinary exceptions (R-085, R-086). Writing
-needs one guard: msgspec writes ``null`` for NaN and infinities. So a value whose output has ``null`` in it is packed as
-MessagePack as well, where such a number has a pattern of bytes of its own, all of which costs less than the output did;
-only when the pattern occurs is the value walked, since an integer or bytes may look like that, too. A `msgspec.Raw` is
-the author's own JSON and is not looked into.
+needs one guard: msgspec writes ``null`` for NaN and infinities. So a value whose output contains ``null`` is also
+encoded as MessagePack, where NaN and infinities have a recognisable pattern of bytes; this costs less than the JSON
+did. Only if the pattern occurs is the value walked, since an integer or bytes may contain it, too. A `msgspec.Raw` is
+the author's own JSON and is not checked.
 
-A parameter annotated as bytes gets the payload itself. bytes *within* a structure travel as base64 strings, both ways.
+A parameter annotated as bytes gets the payload itself. bytes *within* a structure are base64 strings, in both
+directions.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _ENCODE = msgspec.json.Encoder(enc_hook=enc_hook).encode
 _PACK = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 _PACKED_NAN = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search  # a float64: NaN or an infinity
 _LOOP_BYTES = 256 * 1024
-"""A longer text holds a loop up for thirty milliseconds, if its numbers are slow."""
+"""A text of more bytes is decoded in a thread: with slow numbers, this many take thirty milliseconds."""
 
 _NEVER_NAN = frozenset({str, int, bool, type(None), msgspec.Raw, *BYTES_LIKE})
 
@@ -100,7 +101,7 @@ class JsonCodec(Specialised):
             payload = message.payload
             try:
                 return parse(payload) if len(payload) <= SMALL_BYTES else parse_large(payload)
-            except BaseException as error:  # noqa: BLE001 - it is raised there
+            except BaseException as error:  # noqa: BLE001 - `_behind_mark` raises it
                 return _behind_mark(parse, payload, error, names)
 
         return decode
@@ -147,7 +148,7 @@ def _spelt(parse: _Parse, parse_large: _Parse, spelling: Spelling, names: tuple[
         payload = message.payload
         try:
             made = parse(payload) if len(payload) <= SMALL_BYTES else parse_large(payload)
-        except BaseException as error:  # noqa: BLE001 - it is raised there
+        except BaseException as error:  # noqa: BLE001 - `_behind_mark` raises it
             return _behind_mark(checked, payload, error, names, spelling)
         if type(made) not in classes:
             return made
@@ -267,7 +268,7 @@ def _no_nan(value: Any) -> None:
 
 
 def _refuse_nan(value: Any) -> None:
-    """Walk the value as msgspec does, which reads the items of a list even if a subclass iterates differently."""
+    """Walk the value as msgspec does: it reads the items of a list even if a subclass has its own ``__iter__``."""
     left = [value]
     while left:
         one = left.pop()

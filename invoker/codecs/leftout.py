@@ -1,9 +1,9 @@
 """`completed`: gives an instance of a dataclass the defaults of the fields that a payload leaves out.
 
-msgspec sets a default only where the instance has no such attribute. The plain default of a dataclass is an attribute
-of its class, so the field stays out of the instance: ``vars()`` and an encoder miss it. The same is true of
+msgspec sets a default only if the instance has no such attribute. A plain default of a dataclass is an attribute of its
+class, so the field is not set in the instance: ``vars()`` and an encoder miss it. The same is true of
 ``field(init=False, default=...)`` in every instance that Python itself makes, so such values are completed before they
-leave. Whether a type has such fields at all is found once, when its codec is made; other types cost nothing.
+are encoded. Whether a type has such fields is determined once, when its codec is made; other types cost nothing.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _plan(cls: type) -> _Plan | None:
 
 
 def _defaults(cls: type, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]:
-    """Plain defaults that are attributes of the class.
+    """The fields with plain defaults, which are attributes of the class.
 
     A slot or another data descriptor is not a default, since it holds the value.
     """
@@ -126,7 +126,7 @@ def _of_node(node: Any, *, is_made: bool = False) -> tuple[tuple[str, Any], ...]
 
 
 def _known(type_: Any) -> Any:
-    """The description that msgspec has of a type; None if msgspec cannot make it."""
+    """The description that msgspec makes of a type; None if msgspec cannot make the type."""
     import msgspec.inspect as info
 
     try:

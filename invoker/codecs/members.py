@@ -1,4 +1,4 @@
-"""The members of classes with fields: dataclasses, TypedDicts, NamedTuples, attrs, pydantic and msgspec's Structs."""
+"""Finds the fields of classes: dataclasses, TypedDicts, NamedTuples, attrs, pydantic and msgspec's Structs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 from invoker.fields.aliases import hints_of, is_typed_dict, substituted
 
 NOTHING: Final[Any] = msgspec.UNSET
-"""No default."""
+"""Stands for a missing default."""
 
 _QUALIFIERS: Final = (typing.Required, typing.NotRequired, getattr(typing, "ReadOnly", typing.Required))
 
@@ -22,10 +22,10 @@ class Property(NamedTuple):
     """One member.
 
     Attributes:
-        name: The name as JSON has it.
+        name: The name in JSON.
         annotation: The annotation of its values.
-        is_required: A value must have the member.
-        default: `NOTHING` if there is none, or another one each time.
+        is_required: Whether a value must have the member.
+        default: The default; `NOTHING` if there is none, or if a factory makes a new one each time.
         own: The name of the attribute, or of the key.
         parameter: The name by which the class takes the value.
     """
@@ -43,10 +43,10 @@ class Members(NamedTuple):
 
     Attributes:
         properties: The members, in order.
-        is_array: A value is encoded as an array of its members; otherwise as an object.
-        is_closed: A value has no other members.
+        is_array: Whether a value is encoded as an array of its members; otherwise as an object.
+        is_closed: Whether a value can have no other members.
         tag: Name and value of a member that names the class; None if there is none.
-        doc: Words for readers; may be empty.
+        doc: A description for readers; may be empty.
     """
 
     properties: Sequence[Property]
@@ -61,7 +61,7 @@ def members_of(cls: Any, arguments: Sequence[Any] = ()) -> Members | None:
 
     Args:
         cls: The class.
-        arguments: The types that its type parameters stand for.
+        arguments: The type arguments for its type parameters.
 
     Raises:
         NameError: An annotation cannot be resolved.
@@ -149,7 +149,7 @@ _READERS: Final = (
 
 
 def _made(factory: Any) -> Any:
-    """The default that a factory makes if it is an empty list or the like.
+    """The default that a factory makes if that is an empty container; otherwise `NOTHING`.
 
     Other factories may give different values.
     """

@@ -1,14 +1,14 @@
-"""`spelling_of`: a key of an object that is nearly a field which the object lacks is refused, not ignored (R-171).
+"""`spelling_of`: refuses a key of an object that is similar to a missing field, instead of ignoring it (R-171).
 
-Theory. msgspec and pydantic ignore the keys that a class does not know, so ``{"nmae": "a"}`` is an object without name.
-Whether all keys are known is seen without a call of Python: of a dict by its keys; of a payload by a decoder for a
-*twin*, a Struct with the same names which forbids all others and keeps its fields as they are. It passes a small object
-in a quarter of a microsecond. For a large list of numbers this would add a third to the time of decoding, so a large
-text is checked by its strings, if these are few. Only where there are other keys are they compared with the fields that
-were not given.
+Theory. msgspec and pydantic ignore the keys that a class does not know, so ``{"nmae": "a"}`` would be an object without
+a name. The check for unknown keys must be fast. For a dict its keys are compared. A payload is decoded to a *twin*, a
+Struct with the same field names that forbids all other keys and does not decode the fields; for a small object this
+takes a quarter of a microsecond. For a large list of numbers this would add a third to the time of decoding, so a large
+text is checked by its strings, if these are few. Only if there are unknown keys are they compared with the missing
+fields.
 
 Only the object that is the whole value of a parameter is checked, not the objects in it: a decoder would have to walk
-each of these twice. A class that forbids unknown fields, or keeps them, does that as ever.
+each of these twice. Classes that forbid unknown fields, or keep them, are not affected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from invoker.fields.aliases import hints_of
 from invoker.fields.spelling import misspelt
 
 LARGE_BYTES: Final = 8 * 1024
-"""A text from this size on may have few strings for its size."""
+"""Texts of at least this many bytes are checked by their strings, since they may have few."""
 
 _FEW: Final = 64
 _RAW: Final = msgspec.Raw(b"")
@@ -52,7 +52,7 @@ class Spelling:
 
     @cached_property
     def json(self) -> Callable[[Any], Any]:
-        """Raises ``msgspec.ValidationError`` for the JSON of an object that has another key."""
+        """A function that raises ``msgspec.ValidationError`` for the JSON of an object with an unknown key."""
         return msgspec.json.Decoder(self._twin).decode
 
     def json_large(self, payload: bytes) -> None:
@@ -148,7 +148,7 @@ class Spelling:
 
 
 def spelling_of(type_: Any) -> Spelling | None:
-    """The spelling check for objects of an annotation; None: it names no class with fields, or each takes any key."""
+    """The spelling check for objects of an annotation; None if any key is allowed, or there are no fields."""
     try:
         return _cached(type_)
     except TypeError:  # the annotation cannot be hashed

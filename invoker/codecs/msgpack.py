@@ -33,7 +33,7 @@ _ENCODE = msgspec.msgpack.Encoder(enc_hook=enc_hook).encode
 
 
 class MsgpackCodec(Specialised):
-    """MessagePack: the values of JSON, and also bytes, and keys that are not strings."""
+    """Encodes and decodes MessagePack: the values of JSON, and also bytes, and keys that are not strings."""
 
     media_types = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
     applies_marks = True
@@ -56,7 +56,7 @@ class MsgpackCodec(Specialised):
             try:
                 made = unpack(payload) if len(payload) <= SMALL_BYTES else unpack_large(payload)
                 if type(made) in classes:
-                    strict(payload)  # this refuses a key that no class has, which the converter checks
+                    strict(payload)  # raises for an unknown key, which the converter checks
             except msgspec.ValidationError:
                 pass
             except BaseException as error:

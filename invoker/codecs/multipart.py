@@ -1,8 +1,8 @@
-"""``multipart/form-data``: fields and files, read piece by piece with python-multipart.
+"""The codec of ``multipart/form-data``: fields and files, read piece by piece with python-multipart.
 
-The codec makes a dict of a body: text for a field, the value for a JSON part, a `Part` for a file; a list where a name
-comes again. With an annotation, the type of each field decides: ``bytes`` is the content, ``str`` the text, `Part` the
-part with its filename and headers. ``list[Part]`` is all parts in order.
+The codec converts a body to a dict: text for a field, the value for a JSON part, a `Part` for a file, and a list for a
+name that occurs several times. With an annotation, the type of each field decides: ``bytes`` is the content, ``str``
+the text, `Part` the part with its filename and headers. ``list[Part]`` is all parts in order.
 """
 
 from __future__ import annotations
@@ -77,10 +77,10 @@ class MultipartCodec(Specialised):
 
 
 def _maker(type_: Any, load: Callable[[bytes], Any]) -> Any:
-    """A closure from parts to the wanted value; None when the raw body is wanted.
+    """A closure that converts parts to the annotated type; None if the annotation is the raw body.
 
     Raises:
-        TypeError: Nothing can make this type.
+        TypeError: No converter can make this type.
     """
     wanted = members(type_)
     if Part in wanted:
@@ -109,7 +109,7 @@ def _only_part(parts: list[Part]) -> Part:
 
 
 def _value(part: Part, annotation: Any, load: Callable[[bytes], Any]) -> Any:
-    """The value of a part, as the annotation of its field wants it."""
+    """Convert a part to the annotation of its field."""
     wanted = tuple(inner for one in members(annotation) for inner in _items(one))
     if Part in wanted:
         return part

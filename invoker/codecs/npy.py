@@ -1,7 +1,7 @@
-"""``application/x-npy``: arrays as numpy's own files have them.
+"""The codec of ``application/x-npy``: arrays in numpy's file format.
 
-Any dtype that is numbers, text or times may travel, also those that tensors have no type for; objects would be pickles,
-and records have a language of their own: both are refused. An array is a view on the payload where alignment allows.
+Any dtype of numbers, text or times is allowed, also those without a tensor type. Arrays of objects, which would be
+pickles, and records are refused. An array is a view on the payload where alignment allows.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _PLAIN: Final = re.compile(
     rb"'shape': \((?P<shape>|[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18}){1,31})\), \} *\n",
     re.DOTALL,
 )
-"""A header as numpy writes it for numbers; all others are parsed by numpy, which takes ten times as long.
+"""Matches a header that numpy writes for numbers; other headers are parsed by numpy, which takes ten times as long.
 
-Each text matches in one way at most, so that matching takes no longer than reading, whatever a peer has sent.
+Each text matches in at most one way, so that matching takes linear time, whatever a peer has sent.
 """
 
 _ATTEMPTS: Final = 5
@@ -38,7 +38,7 @@ _HEAD_BYTES: Final = 0x1_0000 + 12
 
 
 class NpyCodec(Specialised):
-    """Arrays as files of numpy, format 1.0 and 2.0; written as 1.0."""
+    """Reads arrays in numpy's formats 1.0 and 2.0, and writes 1.0."""
 
     media_types = ("application/x-npy",)
 
@@ -104,7 +104,7 @@ def read_array(payload: bytes | memoryview) -> Any:
 
 
 def _header(payload: bytes | memoryview) -> tuple[tuple[int, ...], bool, Any, int]:
-    """The header: shape, whether the order is column-major, dtype, and where the elements begin."""
+    """The header: shape, whether the order is column-major, dtype, and the index at which the elements begin."""
     import numpy as np
 
     if plain := _PLAIN.match(payload):
@@ -139,7 +139,7 @@ def _parsed(read: Callable[..., Any], file: io.BytesIO) -> Any:
 
 
 def write_array(value: Any) -> bytes:
-    """An array, or what has the form of one, as a file of numpy, format 1.0.
+    """Convert an array, or a value that numpy can convert to one, to a file of numpy in format 1.0.
 
     Raises:
         ValueError: The array has elements of another kind than numbers, text and times.

@@ -1,4 +1,4 @@
-"""Raw bytes: ``application/octet-stream``, and media types without a codec that a function declares."""
+"""The codec of raw bytes: ``application/octet-stream``, and media types without a codec that a function declares."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from invoker.message import EMPTY, Message
 
 
 class OctetsCodec(Specialised):
-    """Bytes pass unchanged; str is UTF-8 (R-061, R-088, R-089)."""
+    """Sends and receives bytes unchanged, and str as UTF-8 (R-061, R-088, R-089)."""
 
     media_types = ("application/octet-stream",)
     applies_marks = True
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
-        """A closure that gives the payload unchanged. For str it decodes UTF-8, and for a number it reads that text."""
+        """A closure that returns the payload, for str decoded from UTF-8, and for a number parsed from text."""
         if is_any(type_):
             return payload_of
         wanted = bytes_like(type_)
@@ -44,7 +44,7 @@ class OctetsCodec(Specialised):
         return decode
 
     def encoder(self, offer: Offer, cls: type, where: Place) -> Encode | None:
-        """A closure that gives values of ``cls`` unchanged."""
+        """A closure that returns values of ``cls`` as bytes."""
         name = offer.media_type.essence
         if cls is bytes:
             return lambda value: Message(value, EMPTY, name)
@@ -68,7 +68,7 @@ class OctetsCodec(Specialised):
 
 
 class ReadyCodec(OctetsCodec):
-    """Takes bytes as a type that the function declares. They are already encoded, such as a page of HTML or JSON."""
+    """Sends bytes that the function has encoded itself, such as a page of HTML, in a media type that it declares."""
 
     decodes = False
 

@@ -1,7 +1,7 @@
-"""Media types without a codec, where any type may be sent: text is read as text, the rest as raw bytes.
+"""Decodes media types without a codec, for protocols that allow any: text types as text, others as raw bytes.
 
-Evergreen's list of media types is open (E-046, E-047, E-039): a function that takes bytes, or says nothing, gets what
-came; for one that wants something else the call fails, since its caller sent a type that cannot be made into it.
+Evergreen allows any media type (E-046, E-047, E-039): a function that takes bytes, or has no annotation, gets the
+payload; for other annotations the call fails, since the payload cannot be converted.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from invoker.errors.wording import Place
 from invoker.mediatypes import parse
 
 _TEXTUAL = frozenset({"application/x-latex", "application/x-tex", "application/javascript", "application/xml"})
-"""Markup whose type does not say that it is text."""
+"""Text formats whose media type does not begin with ``text/``."""
 
 
 def open_decoder(media_type: str, type_: Any, *, index: int, error: UnsupportedMediaType) -> Decode:
     """A closure that decodes messages of a media type that no codec claims.
 
     Args:
-        media_type: The media type as it came; may be malformed.
+        media_type: The received media type; may be malformed.
         type_: The annotation; ``Any`` takes bytes.
         index: The index of the input, for texts of errors.
-        error: The error of the registry, which is raised again if nothing fits.
+        error: The error of the registry, which is raised again if the bytes cannot be converted.
 
     Raises:
-        UnsupportedMediaType: The bytes of this type cannot be made into ``type_``.
+        UnsupportedMediaType: Payloads of this media type cannot be converted to ``type_``.
 
     Source: Evergreen, "Mime type"; docs/reference/evergreen.md 2.3.
     """

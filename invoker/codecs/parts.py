@@ -1,4 +1,4 @@
-"""The parts of a multipart body, and their reader: python-multipart's streaming parser, fed piece by piece.
+"""Reads the parts of a multipart body with python-multipart's streaming parser, which is fed piece by piece.
 
 The codec makes one value of all parts; the HTTP handler gives each part to an input of its own.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks, MultipartParser
 
 MAX_PARTS = 1000
-"""A body with more parts is refused: each of them costs far more memory than it has bytes."""
+"""The most parts of a body: each takes far more memory than it has bytes."""
 
 _MAX_HEADERS = 16
 _LONGEST_BOUNDARY = 70  # RFC 2046, 5.1.1
@@ -29,9 +29,9 @@ class Part:
 
     Attributes:
         name: The name of the field.
-        payload: Its content.
+        payload: The content of the part.
         media_type: The media type as it was sent; empty when it had none.
-        filename: The filename without directories; None for a field that is no file.
+        filename: The filename without directories; None for a field that is not a file.
         headers: All headers of the part.
     """
 
@@ -56,7 +56,7 @@ class Part:
         """The content as text, in the charset of its media type.
 
         Raises:
-            ValueError: The content is no text, or its charset is not known.
+            ValueError: The content is not text, or its charset is unknown.
         """
         charset = charsets.lookup((parse(self.media_type).charset if self.media_type else None) or "utf-8")
         if charset is None:
@@ -83,7 +83,7 @@ class PartReader:
     Args:
         media_type: The media type of the body, with its boundary; as text it may be malformed in the ways in which real
             headers are.
-        most_parts: A body with more is refused; None: any number, for a caller that takes them one by one.
+        most_parts: A body with more parts is refused; None: any number, for a caller that takes the parts one by one.
         most_bytes: The most bytes of one part; None: the whole body is bounded.
 
     Raises:
@@ -105,7 +105,7 @@ class PartReader:
         return len(self._content.part)
 
     def feed(self, chunk: bytes) -> list[Part]:
-        """Take the next piece of the body; gives the parts that it completes.
+        """Take the next piece of the body; returns the parts that it completes.
 
         Raises:
             DecodeError: The body is malformed, or a part has no name.
@@ -219,7 +219,7 @@ def _part(headers: Headers, payload: bytes) -> Part:
 def _name(raw: bytes) -> str:
     """Undo the escaping of a name by a browser or curl (HTML, "Multipart form data").
 
-    It concerns three characters only.
+    Only three characters are escaped.
     """
     return _text(raw).replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 

@@ -1,4 +1,4 @@
-"""Pickle: whatever Python can hold. Reading one runs code that its sender chose, so it is enabled only by opt-in."""
+"""The codec of pickles. Reading a pickle runs code that its sender chose, so the codec must be enabled explicitly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from invoker.message import EMPTY, Message
 
 
 class PickleCodec(Specialised):
-    """Pickles, for peers that trust each other completely; a wildcard never means them."""
+    """Encodes and decodes pickles, for peers that trust each other completely; a wildcard never selects it."""
 
     media_types = ("application/x-python-pickle",)
     by_name_only = True

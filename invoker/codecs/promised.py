@@ -1,12 +1,12 @@
-"""`check_promise`: whether a value may be what the return annotation says of its output.
+"""`check_promise`: checks whether a value can have the type that the return annotation declares.
 
 Theory. Only the value's own class is compared, never the values inside: a list may be ``list[int]``, whatever it holds.
-Classes are compared as type checkers do: subclasses pass, an int is a float, and all bytes-likes are bytes. Numbers of
-numpy are compared by their kind, and an array may come as anything of which the tensor codec makes one. An annotation
+Classes are compared as type checkers do: subclasses pass, an int is a float, and all bytes-likes are bytes. numpy's
+numbers are compared by their kind, and for an array every value passes that the tensor codec can convert. An annotation
 that cannot be compared (protocols, names that are only known to type checkers, types that other libraries validate)
 passes.
 
-The answer depends on the annotation and the class alone, so callers ask once for each class.
+The result depends only on the annotation and the class, so callers check once for each class.
 """
 
 from __future__ import annotations
@@ -35,24 +35,26 @@ _PROMOTED: Final[dict[type, tuple[type, ...]]] = {float: (int,), complex: (float
 _KINDS: Final[dict[str, type]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex, "S": bytes, "U": str, "M": datetime, "m": timedelta,
 }  # fmt: skip
-"""What numpy's scalars are in Python, by the kind of their dtype."""
+"""The Python type of numpy's scalars, by the kind of their dtype."""
 
 _MOST_KNOWN: Final = 1000
-"""A function that makes new classes all the time must not fill the memory (R-011)."""
+"""The most remembered results, so that a function that makes new classes all the time cannot fill the memory
+(R-011)."""
 
 _known: set[tuple[Any, type]] = set()
 
 
 def check_promise(type_: Any, value: Any, where: Place) -> None:
-    """Refuse a value whose class is not what is declared.
+    """Refuse a value whose class does not fit the declared type.
 
     Args:
         type_: The annotation of the output.
-        value: The value as the function gave it; only its class counts.
-        where: Starts the text of the error.
+        value: The value that the function gave; only its class counts.
+        where: The place that begins the text of the error.
 
     Raises:
-        EncodeError: The text says what is declared, what was given and, where it is obvious, how to mend it.
+        EncodeError: The class does not fit; the text has the declared and the given type and, if it is obvious, the
+            fix.
     """
     cls = type(value)
     if cls is type_:
@@ -120,7 +122,7 @@ def _is_of(cls: type, value: Any) -> bool:
     except TypeError:  # isinstance() does not work with this class
         return True
     if hasattr(cls, "__get_pydantic_core_schema__") and not is_structured(cls):
-        return True  # a type such as EmailStr only says how to validate; no value is an instance of it
+        return True  # a type such as EmailStr only describes a validation; no value is an instance of it
     generic = getattr(cls, "__pydantic_generic_metadata__", None)
     if generic and generic["origin"]:  # pydantic makes Box[int] a subclass of Box
         return isinstance(value, generic["origin"])
@@ -144,7 +146,7 @@ def _is_number(cls: type, value: Any) -> bool:
 
 
 def _hint(type_: Any, value: Any) -> str:
-    """How to mend the value, as the end of an error text; empty if there is no hint."""
+    """The fix for the value, as the end of an error text; empty if there is no hint."""
     if value is None:
         return f"; declare {spell(type_)} | None if it may give none"
     classes = [typing.get_origin(one) or one for one in members(type_)]

@@ -1,4 +1,4 @@
-"""The texts of codec errors: what was met, what was expected, where; never a path, a traceback or broken Unicode."""
+"""Makes the texts of codec errors: the value, the expectation and the place; no paths, tracebacks or broken Unicode."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _NO_MEMBER = re.compile(
     r"""Invalid enum value (?:'.*'|".*"|-?\d+)(?: - at (?P<key>`key` in )?`\$(?P<path>(?:\.\w+|\[[\d.]+\])*)`)?""",
     re.DOTALL,
 )
-"""msgspec's text about a value that is no member of an Enum or a Literal, and the place of that value."""
+"""Matches msgspec's text about a value that is not a member of an Enum or a Literal, with the place of the value."""
 _STEP = re.compile(r"\[(?P<index>\d+|\.\.\.)\]|\.(?P<name>\w+)")
 _LISTED = 8
-"""Members of an Enum or a Literal that an error lists."""
+"""The most members of an Enum or a Literal that an error lists."""
 _ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 
 
 def refuse_decode(error: BaseException | str, where: Place, media_type: str, type_: Any = Any) -> DecodeError:
-    """Make the DecodeError of a payload; re-raises an error that is not the codec's fault."""
+    """Make the DecodeError of a payload; raises StopInvocation again, which is not an error of the payload."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, DecodeError):
@@ -45,15 +45,15 @@ def refuse_decode(error: BaseException | str, where: Place, media_type: str, typ
 
 
 def refuse_encode(error: BaseException | str, where: Place, media_type: str, cls: type) -> EncodeError:
-    """Make the EncodeError of a value; re-raises an error that is not the codec's fault."""
+    """Make the EncodeError of a value; raises StopInvocation again, which is not an error of the value."""
     if isinstance(error, StopInvocation):
         raise error
     if isinstance(error, EncodeError):
         return error if error.place == where else error.inside(where)
     why = reason(error)
     if not isinstance(error, (str, *_OURS)):
-        # This is an exception of an author's class or codec, so a policy may withhold its text; it never withholds the
-        # invoker's own reasons.
+        # This exception comes from an author's class or codec, so a policy may withhold its text; the invoker's own
+        # reasons are never withheld.
         why = Why(why.text, type(error).__name__)
     return EncodeError(f": {cls.__name__} cannot be {quote(media_type)}", place=where, why=why)
 
@@ -102,7 +102,7 @@ def _inside(type_: Any, name: str | None, index: str | None) -> Any:
 
 
 def reason(error: BaseException | str) -> Why:
-    """The reason in one line that may be sent to a peer (R-117)."""
+    """The reason in one line, in a form that may be sent to a peer (R-117)."""
     raised = ""
     if isinstance(error, str):
         text = error
@@ -124,7 +124,7 @@ def reason(error: BaseException | str) -> Why:
 
 
 def quote(text: str) -> str:
-    """A peer's own text within an error, bounded and printable."""
+    """Quote a peer's text for an error, shortened and printable."""
     return _clean(text if len(text) <= 120 else text[:120] + "...")
 
 
@@ -152,7 +152,7 @@ def _unicode(error: UnicodeError) -> str:
 
 
 def _pydantic(error: Any) -> str:
-    """Fields and messages only: pydantic's own text repeats the input and advertises a URL."""
+    """Format only fields and messages, since pydantic's own text repeats the input and contains a URL."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [f"{'.'.join(str(step) for step in one['loc']) or 'value'}: {one['msg']}" for one in found[:5]]
     return "; ".join(lines) + ("; ..." if len(found) > 5 else "")

@@ -1,10 +1,10 @@
-"""`Registry`: which codec decodes an input, and how an output is negotiated.
+"""`Registry`: finds the codec that decodes an input, and negotiates the encoding of an output.
 
-Theory. Codecs are kept in two orders. For a media type the *first* one that names it is asked, users' codecs before
+Theory. Codecs are kept in two orders. For a media type the *first* codec that names it is used, users' codecs before
 the built-in ones and exact names before families. For ``*/*`` and ``type/*`` the *server order* decides, in which
-users' codecs come last (R-097), unless the function declares what it puts out. Negotiation makes `Offer`s, best first;
-the first whose codec takes a value of this type wins (R-099). Both answers are closures, made once and cached, so that
-a message costs one call.
+users' codecs come last (R-097), unless the function declares the media types of its outputs. Negotiation returns
+`Offer`s, best first; the first whose codec takes the value's type is used (R-099). Decoders and encoders are closures,
+made once and cached, so that a message costs one call.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Registry:
     """Codecs by media type.
 
     Args:
-        codecs: In server order; None means the built-in ones. Codecs that function authors have registered
-            (`custom.codec`) are also asked.
+        codecs: Codecs in server order; None means the built-in ones. Codecs that function authors have registered
+            (`custom.codec`) are used as well.
     """
 
     __slots__ = (
@@ -100,14 +100,14 @@ class Registry:
     def version(self) -> object:
         """An object that is replaced after each change of the codecs.
 
-        A decoder or encoder that was made with an older one is stale.
+        A decoder or encoder that was made for an older version must be made again.
         """
         if self._seen is not custom.registered():
             self._forget()
         return self._version
 
     def copy(self) -> Registry:
-        """A registry of its own with the same codecs."""
+        """A new registry with the same codecs, which can be changed independently."""
         other = Registry(self._codecs)
         other._before, other._after = list(self._before), list(self._after)
         other._preferred = self._preferred
@@ -119,7 +119,7 @@ class Registry:
         if not any(one.owners for one in custom.registered()):
             return self
         other = self.copy()
-        other._modules = modules  # noqa: SLF001 - it is one of us
+        other._modules = modules  # noqa: SLF001 - it is a Registry, too
         other._forget()  # noqa: SLF001 - as above
         return other
 
@@ -127,8 +127,8 @@ class Registry:
         """Add a codec to this registry only.
 
         Args:
-            codec: An instance, or a class that needs no arguments.
-            first: Whether the codec is asked before the registered ones, and so may override them (R-090).
+            codec: A codec, or a class whose instance is made without arguments.
+            first: Whether the codec has priority over the registered ones (R-090).
 
         Raises:
             TypeError: The object is not a codec.
@@ -144,16 +144,16 @@ class Registry:
     def declaring(self, inputs: Iterable[str], outputs: Iterable[str]) -> Registry:
         """A copy for a function that declares media types: media types without a codec are raw bytes, or text.
 
-        Bytes that no other codec writes as a declared type are taken as the author's own encoding of it.
+        Bytes that no other codec writes as a declared type are sent as they are, since the author has encoded them.
 
         Args:
-            inputs: Media types of its inputs.
-            outputs: Media types of the function's outputs; they come first where the peer leaves the choice to us.
+            inputs: Media types of the function's inputs.
+            outputs: Media types of the function's outputs; they come first if the peer leaves the choice to the server.
         """
         other = self.copy()
         declared = tuple(parse(text) for text in outputs)
         for one in (*declared, *(parse(text) for text in inputs)):
-            if not any(other._claiming(one)):  # noqa: SLF001 - it is one of us
+            if not any(other._claiming(one)):  # noqa: SLF001 - it is a Registry, too
                 essences = (one.essence,)
                 other.register(TextCodec(essences) if one.type == "text" else OctetsCodec(essences), first=False)
         for one in declared:
@@ -163,13 +163,13 @@ class Registry:
         return other
 
     def decoder(self, media_type: str, type_: Any, *, index: int = 0, name: str = "") -> Decode:
-        """A closure that decodes messages of this media type to this type, and raises nothing but DecodeError.
+        """A closure that decodes messages of this media type to this type, and raises only DecodeError.
 
         Args:
-            media_type: The media type as it came; empty means ``application/octet-stream`` (R-061).
+            media_type: The received media type; empty means ``application/octet-stream`` (R-061).
             type_: The annotation; ``Any`` lets the codec choose (R-070).
             index: The index of the input, for texts of errors.
-            name: The name of the input, likewise.
+            name: The name of the input, for texts of errors.
 
         Raises:
             UnsupportedMediaType: The media type is malformed, is a wildcard, or has no codec (R-065, R-066, R-067).
@@ -187,12 +187,12 @@ class Registry:
         return found
 
     def offers(self, accept: str, *, index: int = 0, name: str = "") -> tuple[Offer, ...]:
-        """Negotiate an output: every way to encode that its peer accepts, best first.
+        """Negotiate an output: all encodings that the peer accepts, best first.
 
         Args:
             accept: A comma list of media ranges; blank means no preference (R-101).
             index: The index of the output, for the text of the error.
-            name: The name of the output, likewise.
+            name: The name of the output, for the text of the error.
 
         Raises:
             NotAcceptable: No codec satisfies the list (R-100).
@@ -212,12 +212,12 @@ class Registry:
         """A closure that encodes values of this value's type in the best offer that takes them (R-099).
 
         Args:
-            offers: The result of `offers`, or a part of it.
+            offers: The result of the method `offers`, or a part of it.
             value: Only its type counts.
             index: The index of the output, for texts of errors.
 
         Raises:
-            EncodeError: No offer takes it.
+            EncodeError: No offer takes the value.
         """
         self._refresh()
         cls = type(value)
@@ -278,7 +278,7 @@ class Registry:
                 yield codec
 
     def _refresh(self) -> None:
-        """Forget all answers if a codec was registered since they were made."""
+        """Clear the caches if a codec was registered since they were filled."""
         if self._seen is not custom.registered():
             self._forget()
 
@@ -288,7 +288,7 @@ class Registry:
         self._decoders.clear()
         self._offers.clear()
         self._encoders.clear()
-        self._version = object()  # the version is set last, so that no thread that sees it gets an older answer
+        self._version = object()  # set last, so that a thread that sees the new version finds no older closure
 
 
 def builtin(
@@ -303,8 +303,8 @@ def builtin(
     Args:
         pickle: Whether to read and write pickles; reading one runs code that its sender chose.
         arrays: Whether to read and write arrays, as tensors and as files of numpy; None: if numpy has been imported.
-        entry_points: Whether codecs of installed packages are taken in.
-        max_containers: Lists and dicts that one payload of JSON or MessagePack may become.
+        entry_points: Whether codecs of installed packages are included.
+        max_containers: The most lists and dicts that one payload of JSON or MessagePack may become.
 
     Raises:
         LoadError: A codec of an installed package cannot be loaded.
@@ -353,7 +353,7 @@ def _unsupported(media_type: str, index: int) -> UnsupportedMediaType:
 
 
 def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
-    """Peers choose the keys, so a full cache is emptied."""
+    """Cache a value; peers choose the keys, so a full cache is emptied."""
     if len(cache) >= _CACHED:
         cache.clear()
     cache[key] = value

@@ -1,4 +1,4 @@
-"""Values that are one piece of text: how ``text/plain`` and forms spell numbers, booleans, dates and null."""
+"""Converts values that are one piece of text, in ``text/plain`` and forms: numbers, booleans, dates and null."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from invoker.codecs.support import wants_arrays
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, holds_marks, is_any, members, narrowed
 
 _SHOWN = 60
-"""Characters of a text that an error shows."""
+"""The most characters of a text that an error shows."""
 
 _AS_JSON = "-H 'Content-Type: application/json'"
 
 _TRUTHS = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
-"""How truth is spelt; `on` is what a form of HTML sends of a box that is ticked."""
+"""The spellings of booleans; an HTML form sends `on` for a ticked checkbox."""
 
 _NOTHINGS = ("", "null")
 _STAMPS = (dt.datetime, dt.date, dt.time)
 
 
 def reader(type_: Any) -> Callable[[str], Any]:
-    """A closure that reads text as this type (R-094); a str gets the text itself.
+    """A closure that parses text to this type (R-094); for str it returns the text.
 
     Numbers, booleans and dates may have white space around them. Empty text is None where that is allowed.
 
     Raises:
-        TypeError: Nothing can make this type.
+        TypeError: No converter can make this type.
     """
     if is_any(type_):
         return same
@@ -107,7 +107,7 @@ def _truth(text: str) -> bool:
 
 
 def _refused(why: str, text: str, *, is_array: bool = False) -> str:
-    """Say why a text is refused, and quote it. The type of the value is left out, since every text is a str."""
+    """The reason why a text is refused, with a quotation, and without the type, since every text is a str."""
     why = re.sub("^Expected `([^`]+)`, got `str`$", r"expected \1", why)
     if f"'{text}'" in why:
         return why
@@ -115,13 +115,13 @@ def _refused(why: str, text: str, *, is_array: bool = False) -> str:
     kind = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
     if kind is not None and (
         kind in why.split() or (is_array and kind == "array")
-    ):  # the text is JSON of the right kind, sent as plain text
+    ):  # the text is JSON, but was sent as plain text
         return f"{met}; send JSON as application/json (with curl: {_AS_JSON})"
     return met
 
 
 def _spelt(value: Any, came_from: type | None = None) -> str:
-    if type(value) is came_from:  # a numpy number of extended precision, for which Python has no type
+    if type(value) is came_from:  # a numpy number of extended precision, which Python has no type for
         return str(value)
     write = writer(type(value))
     if write is None:

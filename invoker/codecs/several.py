@@ -1,7 +1,7 @@
-"""A tuple as several values in one message: for protocols whose callers get each of them as an output of its own.
+"""Encodes a tuple as several values in one message, for protocols whose callers get each value as its own output.
 
-A function without a return annotation may give a tuple of any length, so how many outputs it has is known only when it
-has run. This media type carries them as far as the session, which splits them again; it is not meant for peers.
+A function without a return annotation may return a tuple of any length, so the number of its outputs is known only
+after it has run. This media type carries the values to the session, which splits them again; it is not meant for peers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECODE: Final = msgspec.msgpack.Decoder(list[tuple[str, memoryview]]).decode
 
 
 class SeveralCodec(Specialised):
-    """Tuples, each part in the form that another codec gives it; a wildcard never means it.
+    """Encodes tuples, each part by another codec; a wildcard never selects it.
 
     Args:
         part: Encodes the parts.
@@ -58,4 +58,4 @@ class SeveralCodec(Specialised):
 
 def several_in(message: Message[bytes]) -> list[Message[bytes]]:
     """The parts of a message of this media type; payloads are views on its payload."""
-    return [Message(payload, EMPTY, media_type) for media_type, payload in _DECODE(message.payload)]  # type: ignore[arg-type]  # a view: its readers take one
+    return [Message(payload, EMPTY, media_type) for media_type, payload in _DECODE(message.payload)]  # type: ignore[arg-type]  # a memoryview, which its readers accept

@@ -1,6 +1,6 @@
-"""Declared shapes of arrays, checked on decoded arguments and on results, on every transport.
+"""Checks the declared shapes of arrays, in decoded arguments and in results, on every transport.
 
-A named size is compared within one message only, because it is not known here which messages of several inputs belong
+A named size is compared only within one message, because it is not known here which messages of several inputs belong
 together.
 """
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from invoker.tensors import ArrayType, Declared
 
 _ARRAYS: Final = ("application/vnd.graphpipe.tensor", "application/x-npy")
-"""Media types that give the shape of an array even if it has no elements."""
+"""Media types that carry the shape of an array even if it has no elements."""
 
 
 def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
     """Wrap a decoder so that it refuses arrays of another shape than the declared one; other decoders stay as they are.
 
     Args:
-        decode: The decoder as a codec made it.
+        decode: The decoder that a codec made.
         type_: The annotation; of unions with several arrays nothing is checked, since each may have a shape.
-        where: Starts the text of its errors.
+        where: The place that begins the text of its errors.
 
     Raises:
         SpecError: The annotation declares an invalid shape.
@@ -57,12 +57,12 @@ def shaped(decode: Decode, type_: Any, where: Place) -> Decode:
 
 
 def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool = True) -> Encode:
-    """An encoder that casts arrays if the author wants that, and refuses other shapes than the declared one.
+    """An encoder that casts arrays if the author allows that, and refuses other shapes than the declared one.
 
     Args:
-        encode: The encoder as a codec made it; it is returned if there is nothing to do.
+        encode: The encoder that a codec made; it is returned if there is nothing to do.
         type_: The annotation; of unions with several arrays nothing is cast or checked.
-        where: Starts the text of its errors.
+        where: The place that begins the text of its errors.
         is_checked: Whether shapes are checked.
 
     Source: docs/reference/graphpipe.md 2.4 (G-061, G-066).
@@ -87,7 +87,7 @@ def fitted_output(encode: Encode, type_: Any, where: Place, *, is_checked: bool 
             met = shape(value)
         except GraphPipeError as error:
             raise EncodeError(f": {error.detail}", place=where) from error
-        except ValueError:  # a ragged list is no array; the codec decides how to treat it
+        except ValueError:  # a ragged list is not an array; the codec decides how to treat it
             return encode(value)
         if declared is not None and (problem := misfit(met, declared, {})):
             raise EncodeError(f": {problem}", place=where)

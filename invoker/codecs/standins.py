@@ -1,15 +1,14 @@
-"""`understood`: an annotation as msgspec can make it, where msgspec cannot make what its author wrote.
+"""`understood`: replaces the parts of an annotation that msgspec cannot make by classes of our own.
 
-Theory. msgspec hands what it has no class for to ``dec_hook``. So each type that it refuses is replaced by a class of
-ours, a stand-in, and the hook lets the stand-in make the value from plain values. Msgspec refuses unions of several
-classes with fields, and other unions whose members it cannot distinguish; Enums whose values are neither all text nor
-all integers; named types that hold themselves (``type Json = ...``); and classes whose fields have such types. The
-names of other types, of which msgspec knows those of Python 3.12, are replaced by what they stand for. All other
-annotations stay as they are.
+Theory. msgspec calls ``dec_hook`` for classes that it does not support. So each type that msgspec refuses is replaced
+by a class of ours, a stand-in, and the hook lets the stand-in make the value from plain values. msgspec refuses unions
+of several classes with fields, and other unions whose members it cannot distinguish; Enums whose values are neither all
+text nor all integers; recursive type aliases (``type Json = ...``); and classes whose fields have such types. Other
+type aliases are replaced by their values. All other annotations stay unchanged.
 
-A union takes an object as the class whose tag, a ``Literal`` field, it has; else, of the classes whose required fields
-it has, as the one that knows most of its members, or as the first of several. It takes all other values as the first
-member that takes them. A member of an Enum is given by its name, else by its value.
+In a union, an object becomes the class whose tag, a ``Literal`` field, it has. Without a tag, it becomes the class,
+among those whose required fields it has, that has most of its keys as fields, or the first of several. All other values
+become the first member that accepts them. A member of an Enum is given by its name, or by its value.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from invoker.codecs.members import Members, members_of
 from invoker.fields.aliases import UNIONS, bare, is_typed_dict, stood_for, unaliased
 
 Convert: TypeAlias = Callable[[Any, Any], Any]
-"""Makes a type that msgspec understands of a plain value."""
+"""Converts a plain value to a type that msgspec supports."""
 
 _MOST_LEVELS: Final = 100
 
@@ -60,15 +59,15 @@ class StandIn(metaclass=_Whatever):
 
     @classmethod
     def inner(cls) -> tuple[Any, ...]:
-        """The types inside that msgspec has to make."""
+        """The types inside the original annotation that msgspec has to make."""
         return ()
 
 
 def understood(type_: Any) -> Any:
-    """The annotation itself, or one with stand-ins; a type that cannot be made stays, and msgspec gives the reason.
+    """The annotation, with stand-ins where necessary; a type that cannot be made stays, and msgspec reports the reason.
 
     Raises:
-        Exception: A class has odd annotations.
+        Exception: The annotations of a class cannot be evaluated.
     """
     return _replaced(type_, 0) if _needs(type_, []) else type_
 
@@ -122,7 +121,7 @@ def _rebuilt(type_: Any, arguments: list[Any]) -> Any:
 
 
 def is_recursive(type_: Any) -> bool:
-    """Whether it is a named type that refers to itself."""
+    """Whether an annotation is a type alias that refers to itself."""
     plain = unaliased(type_)
     return plain is not type_ and _holds(plain, type_, [])
 
@@ -173,7 +172,7 @@ def _stand(name: str, stands_for: Any, make: Callable[[Any, Convert], Any], inne
 
 @functools.lru_cache(maxsize=1000)
 def _named(alias: Any) -> type[StandIn]:
-    """A stand-in for a named type that refers to itself: its definition is read when the first value comes."""
+    """A stand-in for a recursive type alias, whose definition is read when the first value comes."""
 
     def make(value: Any, convert: Convert) -> Any:
         return convert(value, _expanded(alias))
@@ -205,7 +204,7 @@ def _chosen_by_name(cls: type[enum.Enum]) -> type[StandIn]:
 def _union(type_: Any) -> type[StandIn]:
     several = tuple((one, _replaced(one, 0), _members(bare(one))) for one in typing.get_args(type_))
     for _, made, _ in several:
-        msgspec.json.Decoder(made, dec_hook=_never)  # refuses a type that nothing can make
+        msgspec.json.Decoder(made, dec_hook=_never)  # raises for a type that cannot be made
 
     def make(value: Any, convert: Convert) -> Any:
         problem: Exception | None = None
@@ -262,7 +261,7 @@ def _tagged(found: Members, value: Mapping[Any, Any]) -> int:
 
 @functools.lru_cache(maxsize=1000)
 def _record(type_: Any) -> type[StandIn]:
-    """A stand-in for a class with odd fields.
+    """A stand-in for a class with fields that msgspec refuses.
 
     The class may refer to itself, so its fields are read when they are needed.
     """

@@ -1,4 +1,4 @@
-"""Which annotations some codec can decode; asked at start, so that a wrong one never meets a message."""
+"""Checks at the start whether some codec can decode each annotation, so that no message fails for that later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from invoker.codecs.typed import (
 
 
 def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
-    """Say in one sentence why no codec can decode to this annotation; None if a codec can.
+    """A sentence that explains why no codec can decode to this annotation; None if a codec can.
 
     A codec that the author registered decides itself which types it decodes.
 
@@ -40,7 +40,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
         try:
             if isinstance(one, custom.Adapted) and one.claims(type_):
                 return None
-        except Exception:  # noqa: BLE001, S112 - a broken can_decode shows when it is used
+        except Exception:  # noqa: BLE001, S112 - a broken can_decode raises again when it is used
             continue
     if is_any(type_) or (bytes_like(type_) is not None and narrowed(type_, BYTES_LIKE) is type_):
         return None
@@ -60,7 +60,7 @@ def decodable(type_: Any, modules: tuple[str, ...] | None = None) -> str | None:
 
 
 def wants_arrays(types: Iterable[Any]) -> bool:
-    """Whether one of these annotations is an array of numpy's, alone or in a union."""
+    """Whether one of these annotations is a numpy array, alone or in a union."""
     return any(map(is_array, types))
 
 

@@ -1,9 +1,9 @@
-"""``application/vnd.graphpipe.tensor``: arrays as tensors of GraphPipe.
+"""The codec of ``application/vnd.graphpipe.tensor``: arrays as tensors of GraphPipe.
 
-Theory. A tensor travels in one of two forms (ADR 10). The *table* needs no parameter: the payload is a FlatBuffer whose
-root is a ``Tensor``, which says by itself what it is; this form is written. The *raw* form has the parameter ``type``
-(``float32``) and, unless it is a scalar, ``shape`` (``2x3``): the payload is nothing but the elements, little-endian
-and in row-major order, so that a part of a larger buffer can be passed on without a copy. Strings have no raw form.
+Theory. A tensor is sent in one of two forms (ADR 10). The *table* needs no parameter: the payload is a FlatBuffer whose
+root is a ``Tensor``, with its type and shape; encoders write this form. The *raw* form has the parameter ``type``
+(``float32``) and, unless it is a scalar, ``shape`` (``2x3``): the payload has only the elements, little-endian and in
+row-major order, so that a part of a larger buffer can be passed on without a copy. Strings have no raw form.
 
 Both become an array without a copy where alignment allows. The codec is registered only where a function uses arrays.
 """
@@ -39,8 +39,8 @@ TENSOR: Final = "application/vnd.graphpipe.tensor"
 
 _LEAST_BYTES: Final = 1024
 _LIMIT_PER_BYTE: Final = 3
-"""The payload itself was admitted already. Its tables may share bytes, so what they become is bounded by twelve times
-its size, which is what the shortest strings take."""
+"""How many times its payload a decoded tensor may take. The size of the payload was checked already, but its tables may
+share bytes; the shortest strings take twelve times their bytes."""
 
 _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYTES[one]}
 
@@ -111,7 +111,7 @@ def array_wanted(type_: Any) -> ArrayType | None:
 
 
 def message_of(tensor: Tensor) -> Message[bytes]:
-    """A tensor that was received, as a message for a function: numbers in the raw form, without a copy."""
+    """Convert a received tensor to a message for a function: numbers in the raw form, without a copy."""
     if isinstance(tensor.data, list):
         return Message(bytes(write_tensor(tensor)), EMPTY, TENSOR)
     shape = f";shape={'x'.join(map(str, tensor.shape))}" if tensor.shape else ""
@@ -135,7 +135,7 @@ def tensor_in(message: Message[bytes]) -> Tensor:
 
 
 class _Raw(NamedTuple):
-    """What the parameters of a media type say about a tensor in the raw form."""
+    """The parameters of a media type that describe a tensor in the raw form."""
 
     type: TensorType
     shape: tuple[int, ...]
@@ -167,6 +167,6 @@ def _shape(spelling: str) -> tuple[int, ...]:
 
 
 def _as_bytes(kind: type | None) -> Decode:
-    """A decoder for annotations without an array: it returns the payload, which may be a view."""
+    """A decoder for annotations without an array; it returns the payload, perhaps as a view."""
     make = kind or bytes
     return lambda message: message.payload if type(message.payload) is make else make(message.payload)

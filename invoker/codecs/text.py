@@ -1,8 +1,8 @@
-"""``text/plain``, with its charset and its encoding.
+"""The codec of ``text/plain``, with the parameters charset and encoding.
 
-Theory. ``charset`` is the encoding of the text; UTF-8 when it is missing. ``encoding`` has two readings in the wild,
-and both are taken (R-080): the name of a transfer form (``base64``, ``hex``) that the bytes went through, or a charset.
-One that contradicts ``charset`` is an error (R-081).
+Theory. ``charset`` is the encoding of the text; UTF-8 when it is missing. ``encoding`` is used in two ways, and both
+are accepted (R-080): as the name of a transfer encoding (``base64``, ``hex``) of the bytes, or as a charset. An
+``encoding`` that contradicts ``charset`` is an error (R-081).
 
 ============================ ================================= =========================================
 parameter is                 str, int, ...                     bytes
@@ -12,7 +12,7 @@ parameter is                 str, int, ...                     bytes
 ``encoding=`` a charset      decoded                           transcoded to UTF-8
 ============================ ================================= =========================================
 
-Values are written the same way round; bytes for a peer that asked for a charset must be text in it.
+Values are encoded in the same way; bytes for a peer that asked for a charset must be text in that charset.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from invoker.message import EMPTY, Message
 
 
 class TextCodec(Specialised):
-    """Text, and values that are written as text (R-077 to R-082, R-094)."""
+    """Encodes and decodes text, and values that are written as text (R-077 to R-082, R-094)."""
 
     media_types: tuple[str, ...] = ("text/plain",)
     applies_marks = True
@@ -189,7 +189,7 @@ def _bytes_encoder(parameters: _Parameters, media_type: MediaType, cls: type, wh
         to_text, to_bytes = charsets.decoder("utf-8"), charsets.encoder(parameters.charset)
         change = lambda content: to_bytes(to_text(content))  # noqa: E731 - one of four
     elif media_type.charset is not None:
-        # The peer gets this charset as that of the media type, so the bytes must be text in it (R-103).
+        # The media type that the peer gets names this charset, so the bytes must be text in it (R-103).
         check = charsets.decoder(parameters.charset)
 
         def change(content: bytes) -> bytes:

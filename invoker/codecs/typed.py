@@ -1,9 +1,9 @@
-"""Converts plain values to the type that an annotation wants; all codecs share this.
+"""Converts plain values to annotated types; all codecs share this.
 
-Theory. msgspec converts what consists of dicts, lists, strings and numbers into dataclasses, TypedDicts, Structs,
-enums, dates and the like, strictly (``"2"`` is no int) or laxly (for text and forms, where everything is a string).
-Types that msgspec does not know are added here: pydantic models, which pydantic itself validates, unions whose members
-msgspec cannot distinguish, which are tried member by member, and bytes-likes, which are the payload itself.
+Theory. msgspec converts dicts, lists, strings and numbers into dataclasses, TypedDicts, Structs, enums, dates and the
+like, strictly (``"2"`` is not an int) or leniently (for text and forms, where everything is a string). Types that
+msgspec does not support are added here: pydantic models, which pydantic itself validates; unions whose members msgspec
+cannot distinguish, which are tried member by member; and bytes-likes, which are the payload itself.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def narrowed(type_: Any, drop: tuple[type, ...]) -> Any:
 
 
 def holds_pydantic(type_: Any) -> bool:
-    """Whether the annotation is or contains a class of pydantic, or a mark that pydantic applies."""
+    """Whether the annotation is or contains a class of pydantic, or metadata that pydantic applies."""
     if not _is_imported():
         return False
     return any(_is_pydantic(one) for one in within(type_, fields=False)) or holds_marks(type_)
 
 
 def holds_marks(type_: Any) -> bool:
-    """Whether the annotation contains a mark that pydantic applies, and msgspec does not."""
+    """Whether the annotation contains metadata that pydantic applies, and msgspec does not."""
     return _is_imported() and any(
         _has_default_mark(one) or any(is_mark(mark) for mark in getattr(one, "__metadata__", ()))
         for one in within(type_)
@@ -95,7 +95,7 @@ def holds_marks(type_: Any) -> bool:
 
 
 def is_mark(mark: Any) -> bool:
-    """Whether pydantic applies a mark, judged by the mark's class."""
+    """Whether pydantic applies this metadata, judged by its class."""
     names = ("__get_pydantic_core_schema__", "__is_annotated_types_grouped_metadata__")
     return any(hasattr(mark, name) for name in names) or any(
         base.__module__.partition(".")[0] in _LIBRARIES for base in type(mark).__mro__
@@ -109,7 +109,7 @@ def _has_default_mark(cls: Any) -> bool:
 
 
 def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
-    """The annotation, and all annotations inside it: arguments, what named types stand for, and fields of classes."""
+    """The annotation, and all annotations inside it: type arguments, values of type aliases, and fields of classes."""
     left: list[Any] = [type_]
     seen: list[Any] = []
     while left and len(seen) < _MOST_WITHIN:
@@ -123,7 +123,7 @@ def within(type_: Any, *, fields: bool = True) -> Iterator[Any]:
         if fields and isinstance(cls, type) and _has_fields(cls) and not _is_pydantic(cls):
             try:
                 left += hints_of(cls).values()
-            except Exception:  # noqa: BLE001, S112 - an annotation is any expression; who makes the class refuses it
+            except Exception:  # noqa: BLE001, S112 - an annotation is any expression; the code that makes the class reports the error
                 continue
 
 
@@ -145,7 +145,7 @@ def _with_models(type_: Any) -> Iterator[Any]:
 
 
 def _is_imported() -> bool:
-    """Whether a library of `_LIBRARIES` is imported; otherwise none of its marks and classes can exist."""
+    """Whether a library of `_LIBRARIES` is imported; otherwise none of its metadata and classes can occur."""
     return any(name in sys.modules for name in _LIBRARIES)
 
 
@@ -186,7 +186,7 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
 
     Args:
         type_: The annotation.
-        is_lax: Whether strings may become numbers, booleans and null, as in text and forms.
+        is_lax: Whether strings may become numbers, booleans and null, for text and forms.
 
     Raises:
         TypeError: Nothing can make this type.
@@ -203,7 +203,7 @@ def converter(type_: Any, *, is_lax: bool = False) -> Callable[[Any], Any]:
     def make(one: Any) -> Callable[[Any], Any]:
         if one in BYTES_LIKE:
             return lambda value: _as_bytes(value, one)
-        msgspec.json.Decoder(one, dec_hook=hook)  # this refuses the annotation now, not at the first value
+        msgspec.json.Decoder(one, dec_hook=hook)  # raises for a bad annotation now, not at the first value
 
         def convert(value: Any) -> Any:
             # without `builtin_types` msgspec would decode text as base64 where bytes are wanted
@@ -268,11 +268,11 @@ _ATOMS = frozenset({
 
 
 def _hook(kinds: tuple[type, ...], *, strict: bool) -> Callable[[Any, Any], Any]:
-    """Make the ``dec_hook`` that makes values of classes which msgspec does not know.
+    """Make the ``dec_hook`` that makes values of classes that msgspec does not support.
 
     Args:
-        kinds: Classes that need no conversion, besides those of JSON.
-        strict: Whether text stays text.
+        kinds: Classes that need no conversion, in addition to those of JSON.
+        strict: Whether text is never converted to another type.
     """
 
     def hook(type_: Any, value: Any) -> Any:
@@ -305,7 +305,7 @@ lax_hook = _hook(BYTES_LIKE, strict=False)
 
 
 def enc_hook(value: Any) -> Any:
-    """Turn a value that msgspec does not know into one that it knows."""
+    """Convert a value that msgspec does not support to one that it supports."""
     cls = type(value)
     if _is_pydantic(cls):
         return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else vars(value)

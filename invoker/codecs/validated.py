@@ -1,8 +1,8 @@
-"""Marks of pydantic and `annotated_types`: pydantic applies them whatever codec decodes, or the start reports them.
+"""Applies constraints of pydantic and `annotated_types` for all codecs, and finds those without effect.
 
-Codecs that make values by `converter` give pydantic the whole annotation. Other codecs give values that they have not
-checked, such as the bytes of a payload, a pickled object or the field of a typed message; their values are validated
-afterwards. A result is validated before it is encoded.
+Codecs that make values by `converter` pass the whole annotation to pydantic. Other codecs return unchecked values, such
+as the bytes of a payload, a pickled object or the field of a typed message; these values are validated afterwards. A
+result is validated before it is encoded.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _PYTHON: Final = "python-re"
 
 
 def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Specialised) -> Decode:
-    """Wrap a decoder whose codec does not apply the marks; other decoders stay as they are.
+    """Wrap a decoder whose codec does not apply the constraints; other decoders are returned unchanged.
 
     Args:
         decode: The decoder as a codec made it.
         type_: The annotation.
         where: Starts the text of errors.
         essence: The media type without parameters, for the text of errors.
-        codec: The codec; if it is an author's own, msgspec's marks are left to it.
+        codec: The codec; if it belongs to an author, msgspec's constraints are left to it.
     """
     if codec.applies_marks and bytes_like(type_) is None:
         return decode
@@ -74,7 +74,7 @@ def validated(decode: Decode, type_: Any, where: Place, essence: str, codec: Spe
 
 
 def _checking(type_: Any) -> Callable[[Any], Any]:
-    """A function that lets msgspec check the marks of a value that was made without it."""
+    """A function that lets msgspec check the constraints of a value that was made without it."""
     convert = converter(type_)
 
     def check(value: Any) -> Any:
@@ -85,7 +85,7 @@ def _checking(type_: Any) -> Callable[[Any], Any]:
 
 
 def _holds_checks(type_: Any) -> bool:
-    """Whether there are marks of msgspec's that `Constraints` have not read."""
+    """Whether there are constraints of msgspec that `Constraints` does not cover."""
     own = leaves(type_)
     return any(
         isinstance(mark, msgspec.Meta) and _checks(mark) and not (one in own and is_read(mark, one))
@@ -95,7 +95,7 @@ def _holds_checks(type_: Any) -> bool:
 
 
 def validated_output(encode: Encode, type_: Any, constraints: Constraints, where: Place) -> Encode:
-    """Wrap an encoder so that it refuses results that the marks of the annotation do not allow."""
+    """Wrap an encoder so that it refuses results that the constraints of the annotation do not allow."""
     check = constraints.checker()
     is_marked = not is_any(type_) and holds_marks(type_)
     within_it = None if is_marked or not _holds_checks(type_) else _checking(type_)
@@ -125,10 +125,10 @@ def validated_output(encode: Encode, type_: Any, constraints: Constraints, where
 
 
 def unapplied(type_: Any) -> str | None:
-    """Say in one sentence which mark of an annotation no codec applies, or not in time; None if each is applied.
+    """A sentence about a constraint that no codec applies, or applies too slowly; None if there is none.
 
     Args:
-        type_: The annotation; what `Constraints` have read of its own marks is applied by them.
+        type_: The annotation; its own metadata is applied by `Constraints` as far as that covers it.
     """
     if unread(type_) and wants_arrays([type_]):
         return f"constraints have no effect on an array: {_spelt(unaliased(type_).__metadata__)}"
@@ -170,7 +170,7 @@ def _unknown_to_pydantic(type_: Any) -> Iterator[str]:
 
 
 def _slow_in_pydantic(type_: Any) -> Iterator[str]:
-    """Why pydantic must not match texts: it gives a pattern to `re` if that is compiled, or if its config says so."""
+    """The reasons why pydantic would match texts with `re`, which may be slow: a compiled pattern, or its config."""
     left: list[tuple[Any, bool]] = [(adapter(type_).core_schema, False)]
     while left:
         schema, is_python = left.pop()
@@ -187,7 +187,7 @@ def _slow_in_pydantic(type_: Any) -> Iterator[str]:
 
 
 def _parts(mark: Any) -> Iterable[Any]:
-    """The marks that pydantic's ``Field`` holds, or the mark itself."""
+    """The constraints in pydantic's ``Field``, or the constraint itself."""
     return getattr(mark, "metadata", None) or [mark]
 
 
@@ -198,7 +198,7 @@ def _checks(mark: msgspec.Meta) -> bool:
 
 
 def _is_applied(type_: Any, mark: Any) -> bool:
-    """Whether a mark does not concern values, or is applied by pydantic."""
+    """Whether metadata does not concern values, or is applied by pydantic."""
     name, said = type(mark).__name__, getattr(mark, "__dataclass_fields__", ())
     if name in _WORDS or (name == "FieldInfo" and mark.discriminator is None):
         return True

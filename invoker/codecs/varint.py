@@ -1,20 +1,20 @@
-"""Whole numbers as protobuf writes them, for frames that are written or read by hand."""
+"""Reads and writes protobuf's varints, for frames that are read or written without the protobuf library."""
 
 from __future__ import annotations
 
 from typing import Final
 
 SHORT: Final = 128
-"""Numbers below it are one byte."""
+"""Smaller numbers take one byte."""
 
 _LONGEST: Final = 10
-"""Bytes of a number of 64 bits."""
+"""The most bytes of a number of 64 bits."""
 
 VARINTS: Final = [bytes((one,)) for one in range(SHORT)]
 
 
 def varint(number: int) -> bytes:
-    """A number of at most 64 bits, without a sign."""
+    """Encode an unsigned number of at most 64 bits."""
     if number < SHORT:
         return VARINTS[number]
     made = bytearray()
@@ -26,7 +26,7 @@ def varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """The number that begins here, and where it ends. Bits above the 64th are dropped, as protobuf does.
+    """The number at index ``at``, and the index after it. Bits above the 64th are dropped, as protobuf does.
 
     Raises:
         ValueError: The number is longer than ten bytes, or the data end within it.

@@ -1,7 +1,7 @@
-"""`retried`: ``2.0`` is an integer, as JSON Schema says, wherever an int is wanted.
+"""`retried`: accepts ``2.0`` for an int, as JSON Schema does.
 
-msgspec takes no float for an int. So a refused value is tried once more with the integers that its floats without a
-fraction stand for. Beyond 53 bits a float does not say which integer was meant, and stays one.
+msgspec does not accept floats for ints. So a refused value is converted again with integers in place of floats without
+a fraction. Beyond 53 bits a float may stand for several integers, so it stays a float.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ _EXACT: Final = 2**53
 
 
 def retried(convert: Callable[[Any], Any], value: Any, *, is_exact: bool = False) -> Any:
-    """Convert a plain value that was refused; `REFUSED` if it fits no better.
+    """Convert a plain value that was refused; returns `REFUSED` if it is refused again.
 
-    Callers raise the first error again by a bare ``raise``, so that no frame and the error hold each other.
+    Callers then raise the first error again by a bare ``raise``, so that the error and its frames form no reference
+    cycle.
 
     Args:
         convert: Makes the wanted type; it raises ``msgspec.ValidationError``.

@@ -1,13 +1,13 @@
-"""Values in ``google.protobuf.Any``: plain Python values to its bytes and back, and the codec of its media type.
+"""Converts plain Python values to serialised ``google.protobuf.Any`` and back, with the codec of this media type.
 
-Theory. A message of the media type `ANY` is a serialised ``Any``: a type URL, and the bytes of that type. Both ways are
-written by hand on the wire format, since a scalar then costs less than one call of a protobuf library, and since that
-library cannot read 64 levels of lists. Nothing here imports protobuf, and nothing is ever unpickled.
+Theory. A message of the media type `ANY` is a serialised ``Any``: a type URL, and the bytes of that type. Both
+directions read and write the wire format directly, since a scalar then costs less than one call of a protobuf library,
+and since that library cannot read 64 levels of lists. Nothing here imports protobuf, and nothing is ever unpickled.
 
-A container is a ``ListValue`` or a ``Struct``, whose numbers are all doubles. A value that a double cannot represent
-travels in them as a tagged object, ``{"@type": "type.googleapis.com/google.protobuf.Int64Value", "value":
-"9007199254740993"}``, which is what the JSON of protobuf makes of an ``Any``; a dict that looks like one is wrapped in
-a tag itself.
+A container is a ``ListValue`` or a ``Struct``, whose numbers are all doubles. A value that a double cannot represent is
+sent in them as a tagged object, ``{"@type": "type.googleapis.com/google.protobuf.Int64Value", "value":
+"9007199254740993"}``, which is what the JSON of protobuf makes of an ``Any``; a dict that looks like a tagged object is
+itself wrapped in one.
 """
 
 from invoker.codecs.anyvalue.codec import AnyCodec, Known, known

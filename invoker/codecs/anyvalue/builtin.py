@@ -1,4 +1,4 @@
-"""Converts values of further classes to a class for which `Any` has a form."""
+"""Converts values of other classes to a class that ``google.protobuf.Any`` can represent."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
     if isinstance(value, enum.Enum):
         return _settled(value, value.value)
     for base, make in _BASES.items():
-        if issubclass(cls, base):  # numpy's float64 is one, too
+        if issubclass(cls, base):  # numpy's float64 is a subclass, too
             return make(value)
     if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
         return list(value)
@@ -77,7 +77,7 @@ def natural(value: Any) -> Any:  # noqa: C901 - one branch for each kind
 
 
 def _settled(value: Any, made: Any) -> Any:
-    """The replacement of a value. It must be of another class; otherwise the replacing would never end."""
+    """The replacement of a value. It must be of another class; otherwise the conversion would never end."""
     return made if type(made) is not type(value) else _refuse(type(value))
 
 

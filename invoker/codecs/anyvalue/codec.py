@@ -24,7 +24,7 @@ class Known(bytes):
 
     Attributes:
         value: The value.
-        type_: The annotation that the value was made for.
+        type_: The annotation for which the value was made.
     """
 
     value: Any
@@ -35,7 +35,7 @@ class Known(bytes):
 
 
 def known(payload: bytes, value: Any, type_: Any) -> Known:
-    """Remember a value beside its bytes."""
+    """Make a `Known` of a payload and its decoded value."""
     made = Known(payload)
     made.value = value
     made.type_ = type_
@@ -86,7 +86,7 @@ def converting(type_: Any) -> Callable[[Any], Any]:
     """A function that converts an unpacked value to an annotated type, without lossy casts (T-040, T-041).
 
     Raises:
-        TypeError: Nothing makes this type.
+        TypeError: No converter can make this type.
     """
     try:
         return _cached(type_)

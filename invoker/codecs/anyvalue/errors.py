@@ -1,4 +1,4 @@
-"""What goes wrong with a value in ``Any``: it has no form in ``Any``, or its bytes do not fit its type URL."""
+"""Errors of values in ``Any``: a value has no form in ``Any``, or its bytes do not fit its type URL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Unserializable(EncodeError):
         return {"code": self.code, **({"path": self.path} if self.path else {})}
 
     def within(self, step: object) -> Unserializable:
-        """The same error with a longer path: for the container that has the value at this key or index."""
+        """The same error with ``step`` in front of its path: the key or index of the value in its container."""
         return Unserializable(self.reason, f"[{step!r}]{self.path}", code=self.code)
 
     def inside(self, place: Place) -> Self:
@@ -53,7 +53,7 @@ class BadAny(DecodeError):
 
     Attributes:
         reason: Why they cannot be read.
-        type_url: The type URL as it came; empty if it could not be read.
+        type_url: The received type URL; empty if it could not be read.
         code: ``decode``, ``too_complex`` (T-053) or ``missing_dependency`` (T-108).
     """
 

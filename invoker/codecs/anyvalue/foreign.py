@@ -1,4 +1,4 @@
-"""Reads what Snakepit sends: JSON, under names of its own or under those of protobuf (T-111, T-112)."""
+"""Reads values that Snakepit sends: JSON, under its own type names or under those of protobuf (T-111, T-112)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def _check(content: bytes) -> None:
-    """Refuse content that would become too many or too deep objects, before one is made."""
+    """Refuse content that would become too many objects, or objects nested too deeply, before any is made."""
     signs = _STRINGS.sub(b"", content).translate(None, _NO_SIGNS)
     if len(signs) - signs.count(b"]") - signs.count(b"}") > MOST_ELEMENTS:
         raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
@@ -62,7 +62,7 @@ def _integer(content: bytes) -> Any:
 
 
 _KINDS: Final = frozenset({"string", "boolean", "choice", "module", "embedding", "tensor", "list", "map", "null"})
-"""Further names behind ``dspex.variables/``; what they say is in the JSON as well."""
+"""Further names after ``dspex.variables/``; the JSON contains the same information."""
 
 _WORDS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)

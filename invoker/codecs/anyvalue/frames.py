@@ -1,6 +1,6 @@
 """pandas' DataFrames as parquet, if pandas and pyarrow are installed (T-108).
 
-They are imported only when a frame comes.
+The libraries are imported only when a frame is read or written.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from invoker.codecs.anyvalue.errors import MissingLibrary, TooComplex, Unseriali
 from invoker.codecs.anyvalue.names import MOST_ELEMENTS
 
 PARQUET = b"PAR1"
-"""A parquet file begins with it."""
+"""The first bytes of a parquet file."""
 
 _MISSING = "needs pandas and pyarrow, which are not installed; pip install pandas pyarrow"
 

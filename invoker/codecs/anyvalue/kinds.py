@@ -1,4 +1,4 @@
-"""`kind_of`: which kind of value a serialised ``google.protobuf.Any`` has, in the words of the tool bridge (T-122)."""
+"""`kind_of`: names the kind of value in a serialised ``google.protobuf.Any``, as the tool bridge does (T-122)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BY_NAME: Final = {
     "pandas.DataFrame": "dataframe",
     "python.int": "integer",
 }
-"""Types whose values may be large, or need a library; their names say enough."""
+"""Types whose values may be large or need a library; the kind is found without reading the value."""
 
 _LARGE: Final = 4096
-"""Bytes of a value that is read to its end."""
+"""The most bytes of a value that is read completely."""
 
 _SPACE: Final = 100
 _TAGS: Final = {
@@ -50,7 +50,7 @@ def kind_of(data: bytes) -> str:
 
 
 def _of_large(name: str, data: bytes) -> str:
-    """The kind by the beginning of the content: a list of variables must not read each value to its end."""
+    """The kind, from the beginning of the content, since a list of variables must not read each value completely."""
     content = next((bytes(found) for number, wire, found in fields(data) if number == 2 and wire == 2), b"")
     tags = _TAGS.get(name)
     if tags is not None and content[:1] in tags:

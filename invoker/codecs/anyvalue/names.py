@@ -1,4 +1,4 @@
-"""Names and limits that both directions share, and the value that stands for an object of a foreign class."""
+"""Names and limits for packing and unpacking, and the value that represents an object of a foreign class."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ PREFIX: Final = "type.googleapis.com/"
 PROTOBUF: Final = "google.protobuf."
 
 TAG: Final = "@type"
-"""The key of a tagged object, whose other key is ``value``."""
+"""The key of a tagged object that holds the type URL; the other key is ``value``."""
 
 EXACT: Final = 2**53
 """Integers up to this magnitude are exact in a double."""
 
 STRUCT: Final = f"{PREFIX}{PROTOBUF}Struct"
-"""The tag of a dict that looks like a tagged object and is none."""
+"""The tag of a dict that looks like a tagged object but is not one."""
 
 MOST_LEVELS: Final = 64
 """How deep lists and dicts may be nested (T-053)."""
 
 MOST_ELEMENTS: Final = 1_000_000
-"""Elements that one value may have, in all its lists and dicts together (T-053)."""
+"""The most elements of one value, in all its lists and dicts together (T-053)."""
 
 
 class Opaque(str):

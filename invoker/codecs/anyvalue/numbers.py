@@ -1,4 +1,4 @@
-"""Numbers in containers: long lists of numbers as one piece, and integers that a double cannot represent."""
+"""Converts numbers in containers: long lists of numbers at once, and integers that a double cannot represent."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Final
 from invoker.codecs.anyvalue.names import EXACT, PREFIX, PROTOBUF, TAG
 
 MANY: Final = 16
-"""From this length on, a list is looked at as a whole."""
+"""The least length of a list that is converted at once."""
 
 _ITEM: Final = 11
-"""Bytes of a number in a ListValue: ``values`` of nine bytes, ``number_value``, a double."""
+"""The bytes of a number in a ListValue: tag and length of ``values``, tag of ``number_value``, and a double."""
 _HEAD: Final = b"\n\t\x11"
 _ZEROS: Final = b"\0\0\0\0\0\0\0"
 
@@ -20,7 +20,7 @@ _ZEROS: Final = b"\0\0\0\0\0\0\0"
 def write(items: list[Any]) -> bytes | None:
     """The content of a ListValue of numbers.
 
-    None if the list has something else, or an int that a double cannot represent.
+    None if the list has another value, or an int that a double cannot represent.
     """
     kinds = set(map(type, items))
     if kinds == {int}:
@@ -52,14 +52,14 @@ def read(content: bytes) -> list[Any] | None:
 
 
 def read_one(number: float) -> int | float:
-    """The int that a double in a container was, or the double (T-105)."""
+    """The int for a double without a fraction in a container, or the double itself (T-105)."""
     if number.is_integer() and -EXACT <= number <= EXACT and (number or str(number) == "0.0"):
         return int(number)
     return number
 
 
 def tagged(number: int, decimal: Callable[[int], str]) -> dict[str, str]:
-    """The object that stands for an int that a double cannot represent (T-103)."""
+    """The tagged object for an int that a double cannot represent (T-103)."""
     if -0x8000000000000000 <= number < 0x8000000000000000:
         name = f"{PROTOBUF}Int64Value"
     elif 0 < number <= 0xFFFFFFFFFFFFFFFF:

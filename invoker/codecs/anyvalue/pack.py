@@ -1,4 +1,4 @@
-"""`pack`: a Python value to a serialised ``google.protobuf.Any`` (T-097 to T-104, T-108, T-113, T-114)."""
+"""`pack`: converts a Python value to a serialised ``google.protobuf.Any`` (T-097 to T-104, T-108, T-113, T-114)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def pack(value: Any) -> bytes:
     """The serialised ``google.protobuf.Any`` of a value.
 
     Args:
-        value: None, bool, int, float, str, bytes, datetime, timedelta, a DataFrame, numpy's, or lists, tuples, dicts,
-            dataclasses and models of these.
+        value: None, bool, int, float, str, bytes, datetime, timedelta, a DataFrame, a numpy array or scalar, or lists,
+            tuples, dicts, dataclasses and models of these.
 
     Raises:
         Unserializable: The value, or something in it, has no form in ``Any``.
@@ -191,7 +191,7 @@ def _key(key: Any) -> bytes:
 
 
 def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each kind
-    """The content of a Value, which is what containers hold."""
+    """The content of a Value, the form of elements in containers."""
     cls = type(value)
     if cls is str:
         content = _utf8(value)
@@ -223,7 +223,7 @@ def _value(value: Any, level: int) -> bytes:  # noqa: C901 - one branch for each
     if cls is Opaque:
         return _struct({TAG: f"{PREFIX}python.{value.class_name}", "value": str(value)}, level)
     if cls is dt.datetime:
-        timestamp_parts(value)  # this refuses a time without a time zone
+        timestamp_parts(value)  # raises for a time without a time zone
         text = value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
         return _struct({TAG: f"{PREFIX}{PROTOBUF}Timestamp", "value": text}, level)
     if cls is dt.timedelta:

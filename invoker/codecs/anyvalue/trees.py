@@ -1,7 +1,7 @@
-"""Lists and dicts: the content of ListValue, Struct and Value, and the tagged objects in them (T-102 to T-105).
+"""Reads lists and dicts: the content of ListValue, Struct and Value, and the tagged objects in them (T-102 to T-105).
 
-The cost is bounded first (T-053): if so many bytes look like the start of an element that there may be too many, the
-content is first walked without building anything. The depth is checked before each level.
+The number of elements is checked first (T-053): if so many bytes look like the start of an element that there may be
+too many, the elements are counted before any object is built. The depth is checked before each level.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_list(content: bytes) -> list[Any]:
 
 
 def read_struct(content: bytes) -> dict[str, Any]:
-    """The content of a Struct. The whole value is no tagged object, even if it looks like one.
+    """The content of a Struct as a dict, which itself is never treated as a tagged object.
 
     Raises:
         TooComplex: The struct is larger than a value may be.
@@ -51,7 +51,7 @@ def read_value(content: bytes) -> Any:
 
     Raises:
         TooComplex: The value is too large.
-        ValueError: The content is no Value, has no kind, or has a field that no Value has.
+        ValueError: The content is not a Value, has no kind, or has an unknown field.
     """
     if not content:
         raise ValueError("it has no kind")
@@ -83,7 +83,7 @@ def _list(content: bytes, level: int) -> list[Any]:
 
 def _struct(content: bytes, level: int) -> dict[str, Any]:
     if level > MOST_LEVELS and not (level == MOST_LEVELS + 1 and _TAG in content):
-        raise _too_deep()  # a tagged object is no level of the value
+        raise _too_deep()  # a tagged object does not count as a level
     made: dict[str, Any] = {}
     at, end = 0, len(content)
     while at < end:
@@ -106,7 +106,7 @@ def _struct(content: bytes, level: int) -> dict[str, Any]:
 
 
 def _sized(content: bytes, at: int, tag: int = 0x0A) -> tuple[int, int]:
-    """Where a field of bytes with this tag begins and ends."""
+    """The indexes at which the content of a field of bytes with this tag begins and ends."""
     if content[at] != tag:
         raise ValueError("a ListValue or a Struct has an unknown field")
     if at + 1 >= len(content):
@@ -140,7 +140,7 @@ def _value(content: bytes, at: int, end: int, level: int) -> Any:
 
 
 def _unusual(content: bytes, level: int) -> Any:
-    """A Value with several fields, of which the last wins, or with a number that is longer than it must be."""
+    """A Value with several fields, of which the last counts, or with a varint that is longer than necessary."""
     made: Any = None
     for number, kind, found in fields(content):
         if _KINDS.get(number) != kind:
@@ -194,7 +194,7 @@ def _duration(text: str) -> dt.timedelta:
 def _check_elements(content: bytes, kind: int) -> None:
     """Refuse too many elements before one is built.
 
-    Each element begins with the byte of a newline, so few such bytes prove that there are few elements.
+    Each element begins with the byte 0x0A, so few such bytes prove that there are few elements.
     """
     if len(content) > 2 * MOST_ELEMENTS and content.count(b"\n") > MOST_ELEMENTS:
         _count(content, kind)
@@ -223,7 +223,7 @@ def _count(content: bytes, kind: int) -> None:
                     if count > MOST_ELEMENTS:
                         raise TooComplex(f"has more than {MOST_ELEMENTS} elements")
                     if size <= 2 or (content.find(_OF_DICTS, start, at) < 0 and content.find(_OF_LISTS, start, at) < 0):
-                        continue  # no container can be within
+                        continue  # it cannot hold a container
                 if (inside := _INSIDE.get((kind, tag))) is not None:
                     waiting.append((kind, at, end, level))  # the walk continues after this container later
                     kind, at, end, level = inside, start, min(at, end), level + (kind == _VALUE)
@@ -245,7 +245,7 @@ _INSIDE: Final = {
     (_VALUE, 0x2A): _STRUCT,
     (_VALUE, 0x32): _LIST,
 }
-"""The content of a field, by the message that has it and its tag."""
+"""The kind of a field's content, by the message and the tag of the field."""
 
 _OF_DICTS: Final = b"\x2a"
 _OF_LISTS: Final = b"\x32"

@@ -1,7 +1,7 @@
-"""`unpack`: a serialised ``google.protobuf.Any`` to a Python value (T-098 to T-112).
+"""`unpack`: converts a serialised ``google.protobuf.Any`` to a Python value (T-098 to T-112).
 
-Peers label what they send in more than one way, so a type URL is read up to its last slash only (T-107), and where
-Snakepit puts JSON under protobuf's names the bytes themselves decide (T-112).
+Peers use different prefixes in type URLs, so only the part after the last slash counts (T-107). Snakepit sends JSON
+under protobuf's type names, so the content is examined there (T-112).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def unpack(data: bytes) -> Any:
     """The value of a serialised ``google.protobuf.Any``.
 
     Raises:
-        BadAny: The bytes are no Any, its type is not known here, or its content is not of that type.
+        BadAny: The bytes are not an Any, its type is unknown, or its content is not of that type.
     """
     size = len(data) - _AT
     if 0 < size < len(_SHORT_TEXTS) and data.startswith(_SHORT_TEXTS[size]):  # most values have this form
@@ -79,7 +79,7 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _named(type_url: str, content: bytes) -> Any:
-    """The value of a type whose URL is not one of the usual."""
+    """The value of a type whose URL does not have one of the usual forms."""
     name = type_url.rpartition("/")[2]
     if (reader := _BY_NAME.get(name)) is not None:
         return reader(content)
@@ -158,7 +158,7 @@ def _float(content: bytes) -> float:
 
 
 def _string(content: bytes) -> Any:
-    """T-112: A StringValue is text, or JSON as Snakepit writes it."""
+    """T-112: a StringValue is text, or JSON of Snakepit."""
     if content and content[0] != 0x0A:
         return parse_json(content)
     return _text(content)

@@ -1,4 +1,4 @@
-"""Bytes of protobuf's wire format: contents with their size, and the fields of a message."""
+"""Reads and writes protobuf's wire format: contents with their size, and the fields of a message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from invoker.codecs.varint import SHORT, VARINTS, read_varint, varint
 
 _MOST_FIELDS: Final = 1000
-"""No message that is read here has more than seven; senders may repeat them."""
+"""The most fields of a message. The messages that are read here have at most seven; senders may repeat them."""
 
 
 def sized(content: bytes) -> bytes:
@@ -21,7 +21,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """The fields of a message: number, wire type, and the content: a number for wire type 0, bytes for the others.
 
     Raises:
-        ValueError: The data are no message.
+        ValueError: The data are not a message.
     """
     at, end, left = 0, len(data), _MOST_FIELDS
     while at < end:

@@ -1,4 +1,4 @@
-"""Messages in chunks: flow control, compression and bounds, the same for both ends of a stream (ADR 42).
+"""Sends messages in chunks, with flow control, compression and limits, for both ends of a stream (ADR 42).
 
 Clients and servers use `ChunkStream`; `Sender` and `Receiver` are its halves.
 """

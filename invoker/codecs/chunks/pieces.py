@@ -1,4 +1,4 @@
-"""The pieces in which a message is sent, and the terms that both sides agree on.
+"""The pieces in which a message is sent, and the terms on which both sides agree.
 
 A message goes as one `Start`, one or more `Data` and one `End`; the receiver answers each `Data` by an `Ack`.
 """
@@ -15,24 +15,24 @@ from invoker.errors import Status, StatusError
 UNCOMPRESSED: Final = 0
 
 LEVELS: Final = {1: 6, 2: 9, 3: 1}
-"""Compression levels by their numbers on the wire, as zlib counts them (F-033). `UNCOMPRESSED` is none of them."""
+"""The compression level of zlib for each number on the wire (F-033). `UNCOMPRESSED` is not among them."""
 
 _SPARE_BYTES: Final = 64 * 1024
 
 _STEP_BYTES: Final = 1024 * 1024
-"""Bytes that are inflated at once."""
+"""How many bytes are inflated at once."""
 
 _ANY_WRAPPING: Final = 32 + zlib.MAX_WBITS
-"""Both zlib and gzip; zlib knows them by their headers (F-033)."""
+"""The window bits with which zlib recognises both zlib and gzip by their headers (F-033)."""
 
 
 class Start(msgspec.Struct, frozen=True):
-    """The begin of a message.
+    """Begins a message.
 
     Attributes:
         size: Bytes of the message.
         level: 0, or a key of `LEVELS`.
-        blob: Bytes on the wire; 0: not given. It is 1 for a message of no bytes (F-022).
+        blob: Bytes on the wire; 0: not given. It is 1 for an empty message (F-022).
     """
 
     size: int
@@ -54,7 +54,7 @@ class Ack(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True):
-    """The end of a message, which came in ``count`` Data."""
+    """Ends a message, which was sent in ``count`` Data."""
 
     count: int
 
@@ -66,7 +66,7 @@ class Terms(msgspec.Struct, frozen=True):
     """The terms that were agreed on for sending.
 
     Attributes:
-        chunk_bytes: Bytes of every Data but the last; 0: messages are sent whole.
+        chunk_bytes: Bytes of each Data except the last; 0: messages are sent whole.
         max_pending: Data that may be sent before one is acked; 0: messages are sent whole.
         level: 0, or a key of `LEVELS`.
     """
@@ -77,7 +77,7 @@ class Terms(msgspec.Struct, frozen=True):
 
     @property
     def has_chunks(self) -> bool:
-        """Whether messages are sent in chunks; zeros mean that they are not, which is what real clients do (D1)."""
+        """Whether messages are sent in chunks; clients in use send zeros for messages without chunks (D1)."""
         return self.chunk_bytes > 0 and self.max_pending > 0
 
 
@@ -95,17 +95,17 @@ class Limits(msgspec.Struct, frozen=True):
     chunks: int = 1_000_000
 
     def chunk_of(self, terms: Terms) -> int:
-        """The most bytes of one Data under these terms; 0: there may be none."""
+        """The most bytes of one Data under these terms; 0: no Data is allowed."""
         if self.chunk_bytes or not terms.has_chunks:
             return self.chunk_bytes
         return 2 * terms.chunk_bytes + _SPARE_BYTES
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """A message as it goes over the wire; made once, it can be sent to many.
+    """A message in the form that is sent; it can be made once and sent to many peers.
 
     Attributes:
-        blob: Its bytes, compressed if ``level`` says so.
+        blob: The bytes on the wire, compressed unless ``level`` is 0.
         level: 0, or a key of `LEVELS`.
         size: Bytes of the message itself.
     """
@@ -125,7 +125,7 @@ class Incoming(msgspec.Struct, frozen=True):
     """A message that is complete, as it came over the wire.
 
     Attributes:
-        blob: Its bytes, compressed if ``level`` says so.
+        blob: The bytes on the wire, compressed unless ``level`` is 0.
         level: 0, or a key of `LEVELS`.
         size: Bytes that the message itself should have.
     """

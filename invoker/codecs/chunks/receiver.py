@@ -1,8 +1,8 @@
-"""`Receiver`: pieces to messages, with bounds on bytes and on work whatever the peer sends.
+"""`Receiver`: assembles pieces to messages, and limits bytes and work, whatever the peer sends.
 
-A compressed message stays compressed until it is complete. Then it is inflated, never further than one byte beyond the
-size that was announced (F-034). The owner of the complete message decides when and in which thread (`Incoming`), since
-that may take long.
+A compressed message stays compressed until it is complete. Then it is inflated to at most one byte more than the
+announced size (F-034). The owner of the complete message (`Incoming`) decides when and in which thread, since inflating
+may take long.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from invoker.errors import LimitExceeded
 
 
 class Receiver:
-    """One direction of a stream; it has one message at a time.
+    """Receives one direction of a stream, one message at a time.
 
     Attributes:
         chunk_bytes: The most bytes of one Data; 0: none may come.
-        total: Bytes that have come of the present message.
+        total: Bytes of the current message that have come.
     """
 
     __slots__ = ("_count", "_limits", "_message", "_start", "chunk_bytes", "total")
@@ -30,7 +30,7 @@ class Receiver:
 
     @property
     def inflated(self) -> int:
-        """Bytes that the present message will have; 0: there is none, or it is not compressed."""
+        """Bytes that the current message will have when it is inflated; 0: there is none, or it is not compressed."""
         return self._start.size if self._start is not None and self._start.level else 0
 
     @property
@@ -42,7 +42,7 @@ class Receiver:
         """Begin a message.
 
         Raises:
-            StatusError: A message may not begin here, or not with these values (F-028, F-032, F-035, F-036).
+            StatusError: A message must not begin now, or not with these values (F-028, F-032, F-035, F-036).
             LimitExceeded: The message is too large (F-034).
         """
         if not self.chunk_bytes:

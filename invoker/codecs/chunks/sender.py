@@ -1,7 +1,7 @@
-"""`Sender`: messages to pieces, no more than the receiver has room for.
+"""`Sender`: cuts messages into pieces, and sends no more than the receiver has room for.
 
-The credit spans transfers (F-136): it counts all Data that are not acked, of whichever message. While none is left,
-nothing is sent, neither the End of a message nor the Start of the next one (F-024).
+The credit spans transfers (F-136): it counts all Data that are not acked, of all messages. While none is left, nothing
+is sent, neither the End of a message nor the Start of the next one (F-024).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from invoker.codecs.chunks.pieces import UNCOMPRESSED, Data, End, Packed, Piece,
 class Sender:
     """Cuts messages into pieces, in the order in which they were put.
 
-    A message that was put while there were no terms for chunks, or that is small, is sent whole, in its place between
-    the others: no other message is sent between the pieces of one message (F-029).
+    A message that was put while there were no terms for chunks, or that is small, is sent whole. Messages are sent in
+    the order in which they were put, and never between the pieces of another message (F-029).
 
     Attributes:
         terms: The terms for messages that are put from now on. Their ``max_pending`` counts at once, for all messages
             (F-019).
-        whole_bytes: Messages up to this size always go whole.
+        whole_bytes: Messages of at most this many bytes are always sent whole.
     """
 
-    # There are thousands of these at once, so they have no dictionary; the lists hold a few entries each.
+    # There may be thousands of senders, so they have no ``__dict__``; the lists hold a few entries each.
     __slots__ = ("_pending", "_unacked", "_waiting", "terms", "whole_bytes")
 
     def __init__(self, *, whole_bytes: int = 0) -> None:
@@ -51,7 +51,7 @@ class Sender:
             self._waiting.append(iter((message if isinstance(message, bytes) else _whole(message),)))
 
     def take(self) -> Iterator[Piece | bytes]:
-        """Give what may be sent now: pieces, and messages that go whole."""
+        """Yield the pieces and the whole messages that may be sent now."""
         while self._waiting and self._has_credit():
             for piece in self._waiting[0]:
                 if type(piece) is Data:
@@ -65,7 +65,7 @@ class Sender:
         """Note that the receiver has a Data.
 
         Raises:
-            StatusError: It is not the oldest Data that waits for an ack (F-030).
+            StatusError: The ack is not for the oldest Data without an ack (F-030).
         """
         if not self._unacked:
             raise broken(f"the ack of chunk {index} does not belong to a chunk")
@@ -74,7 +74,7 @@ class Sender:
         self._unacked.pop(0)
 
     def _has_credit(self) -> bool:
-        # New terms may be without chunks; a message that was begun under older terms is sent by these.
+        # New terms may be without chunks; a message that was begun under older terms is still sent by the older ones.
         most = self.terms.max_pending if self.terms.has_chunks else self._pending
         return not self._unacked or len(self._unacked) < most
 
@@ -92,5 +92,5 @@ def _cut(packed: Packed, chunk_bytes: int) -> Iterator[Piece]:
 
 def _whole(packed: Packed) -> bytes:
     if packed.level:
-        raise AssertionError("what is compressed can only be sent in chunks")
+        raise AssertionError("a compressed message can only be sent in chunks")
     return packed.blob

@@ -1,6 +1,6 @@
-"""`ChunkStream`: one stream of messages, both directions, whose frames may be chunks.
+"""`ChunkStream`: both directions of one stream of messages, whose frames may be chunks.
 
-It stands between the wire and the session, and is the same for a client and a server::
+It is used between the wire and the session, in the same way by a client and a server::
 
     stream = ChunkStream(parse=pb.ClientStreamMessage.FromString, writes=pb.ServerStreamMessage)
     for message in stream.receive(frame):       # complete messages; mostly none or one
@@ -8,8 +8,8 @@ It stands between the wire and the session, and is the same for a client and a s
     for frame in stream.drain():                # acks, and what there is credit for
         ...
 
-The classes of messages are given to it, since this package imports no protobuf. Both need a field ``chunked_transfer``
-in a oneof ``kind``, with the fields that federated compute gives it.
+The classes of messages are arguments, since this package does not import protobuf. Both need a field
+``chunked_transfer`` in a oneof ``kind``, with the fields of the federated compute protocol.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from invoker.codecs.chunks.receiver import Receiver
 from invoker.codecs.chunks.sender import Sender
 
 _STEP_BYTES: Final = 64 * 1024
-"""Bytes for which ``may_receive`` is asked at once."""
+"""The number of bytes in one call of ``may_receive``."""
 
 _LARGE_BYTES: Final = 256 * 1024
-"""A larger message is inflated in a thread, if there is one; this much takes about 2 ms."""
+"""A message of more bytes is inflated in a thread if possible; inflating this many takes about 2 ms."""
 
 
 class ChunkStream:
@@ -40,11 +40,11 @@ class ChunkStream:
             be held. It is called when the message begins, and then step by step. The size is that of the message or of
             its bytes on the wire, whichever is larger. If it returns False, the message is held up until `resume`: its
             chunks are not acked.
-        unpacks_aside: Whether the owner of the stream inflates `packed` itself.
+        unpacks_aside: Whether the owner of the stream inflates long messages, which are in `packed`.
 
     Attributes:
-        sent: Bytes of all frames that `drain` gave (F-144).
-        received: Bytes of all frames that came.
+        sent: Bytes of all frames that `drain` has returned (F-144).
+        received: Bytes of all received frames.
         is_held: Whether a message is held up.
         packed: A complete message that takes long to inflate; its owner inflates it and gives the result to `unpacked`.
             None: there is none.
@@ -72,7 +72,7 @@ class ChunkStream:
         self._receiver.chunk_bytes = self._limits.chunk_of(Terms())
         self._may_receive = may_receive
         self._unpacks_aside = unpacks_aside
-        self._whole = self._granted = self._asked = 0  # bytes held of the message that is coming
+        self._whole = self._granted = self._asked = 0  # held, granted and requested bytes of the incoming message
         self.packed: Incoming | None = None
         self._frames: list[bytes] = []
         self._held: list[tuple[Any, int]] = []
@@ -81,7 +81,7 @@ class ChunkStream:
         self.sent = self.received = 0
 
     def forget(self) -> None:
-        """Ask ``may_receive`` no more, since nothing will come."""
+        """Stop calling ``may_receive``, since no more bytes will come."""
         self._may_receive = self.packed = None
 
     # Sending.
@@ -92,7 +92,7 @@ class ChunkStream:
         return self._sender.terms
 
     def agree(self, terms: Terms) -> None:
-        """Send by these terms from now on, and take what either they or earlier ones allow (F-019).
+        """Send by these terms from now on, and accept what these or earlier terms allow (F-019).
 
         The peer may learn them later, so it may still send by the earlier terms.
         """
@@ -146,7 +146,7 @@ class ChunkStream:
     # Receiving.
 
     def receive(self, frame: bytes) -> list[Any]:
-        """Take one frame, and give the messages that it completes, whole ones and reassembled ones.
+        """Take one frame; returns the messages that it completes, whole and reassembled ones.
 
         Raises:
             StatusError: The frame breaks the rules of chunked transfer: INVALID_ARGUMENT.
@@ -170,7 +170,7 @@ class ChunkStream:
     def resume(self) -> Iterator[Any]:
         """Continue with the message that was held up; gives messages and raises as `receive` does.
 
-        Several messages may be complete now. Each is given before it is asked whether the next one may come.
+        Several messages may be complete now. Each is yielded before ``may_receive`` is called for the next one.
         """
         self.is_held, self._granted = False, self._asked
         while self._held and not self.is_held:

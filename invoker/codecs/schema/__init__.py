@@ -1,4 +1,4 @@
-"""JSON Schema (2020-12) of annotations: the JSON form of their values, for callers and their tools."""
+"""Makes JSON Schemas (2020-12) of annotations, which describe the JSON form of their values to callers."""
 
 from invoker.codecs.schema.fitting import fits
 from invoker.codecs.schema.marks import bounded

@@ -1,4 +1,4 @@
-"""JSON Schema of numpy's arrays, which are lists of lists in JSON; and of its numbers."""
+"""Makes JSON Schemas of numpy's arrays, which are nested lists in JSON, and of its numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ABSTRACT: Final = (
 
 
 def array_schema(annotation: Any) -> dict[str, Any] | None:
-    """The schema of an array, with the sizes that are declared; None if the annotation is no array."""
+    """The schema of an array, with the declared sizes; None if the annotation is not an array."""
     if "numpy" not in sys.modules:
         return None
     from invoker.tensors import array_spelled, array_type, described, shape_of
@@ -44,7 +44,7 @@ def array_schema(annotation: Any) -> dict[str, Any] | None:
 
 
 def number_schema(scalar: type) -> dict[str, Any]:
-    """The schema of one of numpy's scalars; empty if JSON has nothing like it."""
+    """The schema of a numpy scalar type; empty if JSON cannot represent it."""
     numpy = sys.modules["numpy"]
     name = next((kind for cls, kind in _ABSTRACT if issubclass(scalar, getattr(numpy, cls))), "")
     if not name:

@@ -1,7 +1,7 @@
-"""Checks whether a value fits a schema, as far as needed for defaults.
+"""Checks whether a value fits a schema, with the keywords that matter for defaults.
 
-Authors write ``name: str = None``. A default that its own schema forbids makes a document invalid, and no caller could
-send it, so it is left out.
+Authors write ``name: str = None``. A default that its own schema forbids would make the document invalid, and no caller
+could send it, so it is left out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def fits(schema: Any, value: Any, definition: Callable[[str], Any]) -> bool:
 
     Args:
         schema: A JSON Schema.
-        value: The value as JSON has it.
-        definition: Gives the schema that a reference points to.
+        value: The value in its JSON form.
+        definition: Returns the schema to which a reference points.
     """
     if not isinstance(schema, Mapping):
         return True

@@ -1,4 +1,4 @@
-"""JSON Schema of pydantic's classes, which pydantic makes itself."""
+"""Gets the JSON Schemas of pydantic's classes, which pydantic makes itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REF: Final = "#/$defs/"
 
 
 def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The schema of an annotation, and the definitions that it refers to by ``#/$defs/NAME``.
+    """The schema of an annotation, and the definitions to which it refers by ``#/$defs/NAME``.
 
     Args:
         type_: The annotation.
@@ -28,7 +28,7 @@ def pydantic_schema(type_: Any, *, gives: bool) -> tuple[dict[str, Any], dict[st
     if gives and _loosely(given := made.json_schema(mode="serialization", schema_generator=_generator())) != _loosely(
         taken
     ):
-        taken = given  # otherwise the two schemas differ only in what may be left out, and one definition serves both
+        taken = given  # otherwise they differ only in required members, and one definition serves both
     definitions = taken.pop("$defs", {})
     return taken, definitions
 
@@ -38,7 +38,7 @@ def _generator() -> Any:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        """Writes ``x-pattern`` for a compiled pattern with flags, which JSON Schema has not and pydantic drops."""
+        """Writes ``x-pattern`` for a compiled pattern with flags, which JSON Schema lacks and pydantic drops."""
 
         def str_schema(self, schema: Any) -> Any:
             made = super().str_schema(schema)
@@ -52,7 +52,7 @@ def _generator() -> Any:
 
 
 def reached(schema: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The definitions that a schema refers to, with those that they refer to."""
+    """The definitions to which a schema refers, directly or through other definitions."""
     found: dict[str, Any] = {}
     left = [schema]
     while left:

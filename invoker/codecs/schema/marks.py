@@ -1,7 +1,7 @@
-"""Translates the marks of ``Annotated`` into keywords of JSON Schema.
+"""Translates the constraints ("marks") of ``Annotated`` into keywords of JSON Schema.
 
 The marks of msgspec, of `annotated_types` and of pydantic have the same names for the same things, so they are read by
-name and none of these libraries is imported. A word that JSON Schema applies to one kind of values only, such as
+name and none of these libraries is imported. A keyword that JSON Schema applies only to one kind of values, such as
 ``minLength``, is written for the kinds that the schema has.
 """
 
@@ -41,7 +41,7 @@ _RULES: Final[dict[str, dict[str, Any]]] = {
     "finite": {},
 }
 _PYTHON_ONLY: Final = re.compile(r"\(\?(?![:=!]|<[=!])|\\[AZz]|\\N\{|[*+?}]\+").search
-"""What Python's regular expressions have and JavaScript's, which JSON Schema uses, do not have."""
+"""Matches syntax of Python's regular expressions that JavaScript's, which JSON Schema uses, do not have."""
 
 
 def marked(schema: Mapping[str, Any], marks: Iterable[Any]) -> dict[str, Any]:

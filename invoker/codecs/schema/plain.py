@@ -10,10 +10,10 @@ import msgspec
 from invoker.codecs.typed import enc_hook
 
 NOTHING: Any = msgspec.UNSET
-"""What stands for a value that JSON does not have."""
+"""Stands for a value that JSON does not have."""
 
 _LONGEST = 4096
-"""Characters of a value that is shown."""
+"""The most characters of a value that is shown."""
 
 
 def plain_value(value: Any) -> Any:

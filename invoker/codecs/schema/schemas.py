@@ -1,12 +1,12 @@
 """`Schemas`: the schemas of annotations, with shared definitions.
 
-Theory. An annotation is walked down to what JSON has: objects, arrays, text, numbers, true, false and null. Classes
-with fields and named types become definitions, so that they are written once and may hold themselves; a definition is
-known by its type, and two types of one name get different names. Pydantic describes its own classes. A type that cannot
+Theory. An annotation is reduced to the types of JSON: objects, arrays, text, numbers, true, false and null. Classes
+with fields and named types become definitions, so that they are written once and may be recursive; each type has one
+definition, and two types with the same name get different names. Pydantic describes its own classes. A type that cannot
 be described has the schema ``{}``, which every value fits, with its spelling in Python.
 
-Bytes are base64 within a structure. A whole input or output that is bytes is its payload as it is, which JSON does not
-have; the description of a wire has to say that.
+Bytes are base64 within a structure. If a whole input or output is bytes, the payload is sent as it is, which JSON
+Schema cannot express; descriptions of a protocol have to add that.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from invoker.fields.constraints import UNBOUND, Constraints
 Schema: TypeAlias = dict[str, Any]
 
 DEFINITIONS: Final = REF
-"""Where a schema that stands alone has its definitions."""
+"""The prefix of references in a schema that contains its own definitions."""
 
 _DEEPEST: Final = 64
 _EMPTY: Final = inspect.Parameter.empty
@@ -92,8 +92,8 @@ class Schemas:
 
         Args:
             annotation: The annotation of a value.
-            said: The constraints of its marks, if they were read already.
-            gives: Whether a function returns the value; otherwise it takes it.
+            said: The constraints of the annotation that were read already.
+            gives: Whether the value is a result of a function; otherwise it is an argument.
         """
         self._gives, self._depth = gives, 0
         return bounded(self._walked(annotation), said)
@@ -103,7 +103,7 @@ class Schemas:
         return fits(schema, value, self._definition)
 
     def add(self, name: str, schema: Schema) -> Schema:
-        """Define a schema that belongs to no type, and give the reference to it."""
+        """Define a schema that belongs to no type; returns the reference to it."""
         key = (name, json.dumps(schema, sort_keys=True))
         if key not in self._names:
             self.definitions[self._named(key, name)] = schema
@@ -174,12 +174,12 @@ class Schemas:
         if any(type(one).__module__.startswith("pydantic.") for one in marks):
             try:
                 return self._foreign(annotation, "")
-            except Exception:  # noqa: BLE001, S110 - then the marks that are known are read, without pydantic
+            except Exception:  # noqa: BLE001, S110 - the known constraints are then read without pydantic
                 pass
         return marked(self._walked(inner), marks)
 
     def _alias(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Schema:
-        """The schema of a named type, which may refer to itself."""
+        """The schema of a type alias, which may refer to itself."""
         alias = annotation if origin is None else origin
         return self._define(annotation, _name_of(alias, arguments), lambda: self._walked(unaliased(annotation)))
 
@@ -291,12 +291,12 @@ class Schemas:
 
 
 def schema_of(annotation: Any, said: Constraints = UNBOUND, *, gives: bool = False) -> Schema:
-    """The schema of an annotation with its definitions, as it stands alone; it never raises.
+    """The schema of an annotation, with its definitions inside; it never raises.
 
     Args:
         annotation: The annotation of a value.
-        said: The constraints of its marks, if they were read already.
-        gives: Whether a function returns the value; otherwise it takes it.
+        said: The constraints of the annotation that were read already.
+        gives: Whether the value is a result of a function; otherwise it is an argument.
     """
     schemas = Schemas()
     made = schemas.of(annotation, said, gives=gives)
@@ -307,7 +307,7 @@ def _unknown(annotation: Any) -> Schema:
     """The schema that accepts all values."""
     try:
         return {"x-python": spell(annotation)}
-    except Exception:  # noqa: BLE001 - a class that cannot even be written down
+    except Exception:  # noqa: BLE001 - the name of the class cannot be written
         return {"x-python": type(annotation).__name__}
 
 
