@@ -1,3 +1,3 @@
-"""Reads what an annotation says of values: their bounds, patterns, rules and names."""
+"""Reads the constraints on values in annotations: bounds, patterns, rules and names."""
 
 __all__: list[str] = []

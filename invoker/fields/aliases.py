@@ -1,4 +1,4 @@
-"""What stands around a type: a name (``type X = ...`` of Python 3.12, a `TypeAliasType`, a NewType), or marks."""
+"""Unwraps types: from type aliases (``type X = ...`` of Python 3.12, `TypeAliasType`), NewTypes and ``Annotated``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ UNIONS: Final = (typing.Union, types.UnionType)
 
 
 def bare(type_: Any) -> Any:
-    """The type without the names and marks around it; types inside it keep theirs."""
+    """The type without aliases and ``Annotated`` around it; types inside it are unchanged."""
     while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
         type_ = type_.__origin__
     return type(None) if type_ is None else type_
 
 
 def notes(type_: Any) -> Iterator[Any]:
-    """The marks around a type, whatever names stand between them."""
+    """The metadata of all ``Annotated`` around a type, also behind aliases."""
     while typing.get_origin(type_ := unaliased(type_)) is typing.Annotated:
         yield from type_.__metadata__
         type_ = type_.__origin__
 
 
 def unaliased(type_: Any) -> Any:
-    """The type that is named by a NewType or a named type (``type X = ...`` of Python 3.12, also with arguments)."""
+    """The type behind a NewType or a type alias (``type X = ...`` of Python 3.12, also with arguments)."""
     while True:
         origin = typing.get_origin(type_)
         if isinstance(type_, typing.NewType):
@@ -41,7 +41,7 @@ def unaliased(type_: Any) -> Any:
 
 
 def _evaluated(alias: Any) -> Any:
-    """The value of a named type; with typing_extensions this is a text if it contains its own name."""
+    """The value of a type alias; with typing_extensions it is a text if it refers to the alias itself."""
     if not isinstance(alias.__value__, str):
         return alias.__value__
     holder = types.SimpleNamespace(__annotations__={"it": alias.__value__})
@@ -61,24 +61,24 @@ def substituted(annotation: Any, known: dict[Any, Any]) -> Any:
 
 
 def is_typed_dict(cls: Any) -> bool:
-    """Whether it is a TypedDict of `typing` or `typing_extensions`, which differ before Python 3.13."""
+    """Whether a class is a TypedDict of `typing` or `typing_extensions`, which differ before Python 3.13."""
     return type(cls).__name__ == "_TypedDictMeta"
 
 
 def is_unpack(annotation: Any) -> bool:
-    """Whether it is ``Unpack[...]`` of `typing` or `typing_extensions`, which differ before Python 3.12."""
+    """Whether an annotation is ``Unpack[...]`` of `typing` or `typing_extensions`, which differ before Python 3.12."""
     return getattr(typing.get_origin(annotation), "_name", None) == "Unpack"
 
 
 def stood_for(variable: typing.TypeVar) -> Any:
-    """What a type variable may be where nothing says what it is: one of its constraints, its bound, or anything."""
+    """The type for a type variable without an argument: the union of its constraints, its bound, or Any."""
     if variable.__constraints__:
         return typing.Union[variable.__constraints__]  # noqa: UP007 - made at run time
     return variable.__bound__ or Any
 
 
 def hints_of(cls: Any) -> dict[str, Any]:
-    """Names and annotations of the fields of a class, with marks.
+    """The names and annotations of the fields of a class, with ``Annotated``.
 
     Raises:
         Exception: An annotation cannot be resolved.

@@ -1,12 +1,12 @@
-"""Finds by trial how long texts may be that Python's `re` matches with a pattern, when a function is read.
+"""Measures, when a function is read, how long a text may be that Python's `re` matches with a pattern.
 
-Theory. Python's regular expressions try one way after the other, and no other thread of Python runs meanwhile. The
-ways to split a text between a repeat and the repeats in it double with each character: ``^(a+)+$`` takes seconds for 28
-of them. Repeats that follow each other, or may begin anywhere, take a power of the length: ``a+$`` takes seconds for
-64 KiB. So each pattern is tried with texts that do not match: a beginning that the pattern names, one or two characters
-over and over, and an end that it does not match. Where the time doubles, the function is refused; where it grows faster
-than the text, the text is bounded. The bounds are fixed, so that they are the same on every machine. A pattern that
-passes may still be slow with characters that were not tried; RE2 (`invoker.fields.linear`) never is.
+Theory. Python's `re` backtracks, and no other thread of Python runs meanwhile. With nested repeats the time doubles
+with each character: ``^(a+)+$`` takes seconds for 28 characters. With repeats that follow each other, or may begin
+anywhere, the time is a power of the length: ``a+$`` takes seconds for 64 KiB. So each pattern is tried with texts that
+do not match: a beginning from the pattern, one or two repeated characters, and an end that it does not match. If the
+time doubles, the function is refused; if it grows faster than the text, the length of texts is limited. The bounds are
+fixed, so that they are the same on every machine. A pattern that passes may still be slow with characters that were not
+tried; RE2 (`invoker.fields.linear`) never is.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from functools import lru_cache
 from typing import Any, Final
 
 LONGEST_MATCHED: Final = 65_536
-"""Characters of a text that any pattern is matched with; longer ones are refused (T-043)."""
+"""The most characters of a text that is matched with any pattern; longer texts are refused (T-043)."""
 
 _LONGEST: Final = 40
 _STEP: Final = 2
 _SLOW_S: Final = 0.003
-"""Seconds of processor time for one try with a text of some dozen characters; nearly all patterns take 10 µs."""
+"""Seconds of processor time from which one try with a text of some dozen characters is slow; nearly all patterns take
+10 µs."""
 
 _GROWTH: Final = 3.0
-"""How much longer a try takes with four repeats more, if the time doubles; a power of the length grows by half at
-most."""
+"""By how much a try must take longer with four more repeats for its time to count as doubling; with a power of the
+length, the time grows by half at most."""
 
 _SQUARE: Final = 2048
-"""Longest text for a pattern whose time grows with the square of the length; it takes some 20 ms."""
+"""The longest text for a pattern whose time grows with the square of the length; it takes some 20 ms."""
 
 _STEEP: Final = 256
-"""Longest text for a pattern whose time grows faster than that."""
+"""The longest text for a pattern whose time grows faster than the square."""
 
 _STEEPEST: Final = 32
-"""Longest text for a pattern that is slow with 64 characters already."""
+"""The longest text for a pattern that is slow already with 64 characters."""
 
 _SHORT: Final = (32, 64, 128, 256)
 _LONG: Final = (512, 1024, 2048, 4096)
@@ -60,7 +61,7 @@ def doubling_text(pattern: str) -> str:
 
 @lru_cache(maxsize=512)
 def longest_matched(pattern: str) -> int:
-    """The longest text, in characters, for which a pattern never blocks the process for long."""
+    """The longest text, in characters, that a pattern matches without blocking the process for long."""
     search = re.compile(pattern).search
     steep = [size for one in _tries(pattern) if (size := _grows(search, one, _SHORT, 0.0005, 5.6))]
     if steep:
@@ -71,7 +72,7 @@ def longest_matched(pattern: str) -> int:
 def _grows(
     search: Callable[[str], Any], one: tuple[str, str, str], sizes: Sequence[int], slow_s: float, growth: float
 ) -> int:
-    """The first size of a text that takes long, and more than ``growth`` times as long as half the size; or 0."""
+    """The first size at which a text is slow, and ``growth`` times as slow as one of half the size; or 0."""
     beginning, pump, end = one
 
     def taken_s(size: int) -> float:

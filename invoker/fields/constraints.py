@@ -1,13 +1,13 @@
-"""`Field`: says in an annotation what values a parameter takes; `Constraints`: the limits that an annotation sets.
+"""`Field`: limits the values of a parameter, in its annotation; `Constraints`: the limits that an annotation sets.
 
 ::
 
     def resize(width: Annotated[int, Field(ge=1, le=4096)], name: Annotated[str, Field(pattern="^[a-z]+$")]): ...
 
-Marks on the parameter itself are checked after its value was decoded, by any codec, so they hold over every protocol;
-the tool bridge reports every broken one. A Field is a `msgspec.Meta`, so msgspec checks marks deeper within an
-annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the marks of
-`annotated_types` and pydantic's ``Field`` are understood, too; nothing is imported for that.
+Constraints on the parameter itself are checked after its value was decoded, by any codec, so they apply to every
+protocol; the tool bridge reports all violations. A Field is a `msgspec.Meta`, so msgspec checks constraints deeper
+within an annotation, as in ``list[Annotated[int, Field(ge=0)]]`` or in a dataclass. `msgspec.Meta` itself, the
+constraints of `annotated_types` and pydantic's ``Field`` are understood, too, without importing these libraries.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from invoker.fields.marks import SCALARS, fits, kinds_of, pattern_text
 from invoker.fields.rules import rule_named
 
 FIELD_RULES: Final = "invoker.fields.rules"
-"""Under this key the ``extra`` of a Field's Meta has the names of its rules."""
+"""The key in the ``extra`` of a Field's Meta for the names of its rules."""
 
 FIELD_LENGTH: Final = "invoker.max_length"
-"""Under this key ``extra`` has the author's own ``max_length``, where the Meta has another one."""
+"""The key in ``extra`` for the author's own ``max_length``, if the Meta has another one."""
 
 
-def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is one word of an author
+def Field(  # noqa: N802, PLR0913 - other libraries have a class of this name; each argument is a keyword for authors
     *,
     ge: float | None = None,
     gt: float | None = None,
@@ -56,14 +56,14 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
         lt: Numbers are below this.
         pattern: A regular expression, or a compiled one with its flags, that matches somewhere in the text;
             write ``^`` and ``$`` for all of it.
-        min_length: Characters of a text, bytes, or items of a list or a dict, at least.
-        max_length: The same, at most.
+        min_length: The least number of characters of a text, of bytes, or of items of a list or a dict.
+        max_length: The greatest number of these.
         rules: Names of rules: non_empty, finite, positive, non_negative, email, url, uuid, json, unique_items, or of
             your own (see `rule`).
-        description: Words for readers, instead of those of the docstring.
+        description: A description for readers, instead of the one in the docstring.
 
     Raises:
-        SpecError: The limits contradict each other, the pattern is no regular expression, or there is no such rule.
+        SpecError: The limits contradict each other, the pattern is not a regular expression, or a rule does not exist.
     """
     names = (rules,) if isinstance(rules, str) else tuple(rules)
     for name in names:
@@ -92,7 +92,7 @@ def Field(  # noqa: N802, PLR0913 - it stands where others have a class; each is
 
 
 def _longest(pattern: str) -> int:
-    """The longest text, in characters, that `re` may match with a pattern.
+    """The length in characters up to which `re` may match texts with a pattern.
 
     Raises:
         SpecError: With this pattern a caller could block the process, and RE2 does not support it.
@@ -116,11 +116,11 @@ def _doubling(pattern: str) -> str:
 
 
 def slow_pattern(pattern: str, max_length: int | None) -> str:
-    """Why Python's `re` must not match texts of any length with a pattern; empty if it may.
+    """The reason why Python's `re` must not match texts of any length with a pattern; empty if it may.
 
     Args:
         pattern: A pattern that msgspec or pydantic applies, without the bounds of `Constraints`.
-        max_length: Characters of a text at most; longer ones are refused before they are matched.
+        max_length: The most characters of a text; longer texts are refused before they are matched.
     """
     if problem := _doubling(pattern):
         return problem
@@ -141,12 +141,12 @@ def _agree(lower: str, least: float | None, upper: str, most: float | None) -> N
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a value is refused.
+    """The reason why a value is refused.
 
     Attributes:
         code: ``pattern``, ``pattern_input_too_long``, ``range``, ``length`` or ``custom_rule``.
-        text: What was expected, and what was met; it follows the name of the parameter in a text.
-        details: ``expected``, ``actual``, ``rule``.
+        text: What was expected and what was met; the text follows the name of the parameter.
+        details: Further facts, under the keys ``expected``, ``actual`` and ``rule``.
     """
 
     code: str
@@ -156,14 +156,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What an annotation says of the values, besides their type.
+    """The constraints on values that an annotation sets besides the type.
 
     Attributes:
-        min_value, max_value: Inclusive; bounds that were exclusive are the next number of the type.
+        min_value, max_value: Inclusive bounds; an exclusive bound is stored as the next number of the type.
         pattern: A pattern that matches somewhere in the text.
         min_length, max_length: Length of texts, bytes, lists and dicts.
-        rules: Names.
-        description: Words for readers; may be empty.
+        rules: The names of the rules.
+        description: A description for readers; may be empty.
     """
 
     min_value: float | None = None
@@ -240,7 +240,7 @@ class Constraints:
 
 
 UNBOUND: Final = Constraints()
-"""Says nothing."""
+"""The constraints of an annotation without any."""
 
 
 def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
@@ -248,10 +248,11 @@ def constraints_of(type_: Any, *, kept: bool = False) -> Constraints:
 
     Args:
         type_: The annotation.
-        kept: Whether the annotation keeps its marks, because pydantic applies the ones that it knows, in their order.
+        kept: Whether the constraints stay in the annotation, because pydantic applies those that it supports, in their
+            order.
 
     Raises:
-        SpecError: A pattern is no regular expression, or there is no such rule.
+        SpecError: A pattern is not a regular expression, or a rule does not exist.
     """
     found = UNBOUND
     for mark in _marks(type_):
@@ -298,7 +299,7 @@ def _read(mark: Any, type_: Any) -> Constraints:
 
 
 def _bounded(mark: Any, type_: Any, *, rules: tuple[str, ...] = ()) -> Constraints:
-    """Read the bounds of a mark; the attributes have the same names in every library."""
+    """Read the bounds of one constraint; the attributes have the same names in every library."""
 
     def said(name: str) -> Any:
         return getattr(mark, name, None)

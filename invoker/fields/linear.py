@@ -1,10 +1,10 @@
-r"""Patterns that RE2 runs instead of Python's `re`: in time that grows with the text and no faster.
+r"""Runs patterns with RE2 instead of Python's `re`: RE2's time is linear in the length of the text.
 
-Theory. RE2 (the extra ``re2``) tries all ways at once, so no text holds it up. Its language differs from Python's: its
-``\d``, ``\w`` and ``\s`` know ASCII only, its ``$`` never stands before a last line end, it has no lookaround. So a
-pattern is not given to it as it was written. Python's own parser reads it, and it is rewritten from the parsed form,
-with Python's own classes as ranges of characters, and only if each part of it means the same to both. Patterns with
-lookaround, back-references, possessive repeats, ignored case, or repeats of a part that may be empty stay with `re`.
+Theory. RE2 (the extra ``re2``) does not backtrack, so no text makes it slow. Its language differs from Python's: its
+``\d``, ``\w`` and ``\s`` match only ASCII, its ``$`` does not match before a final newline, and it has no lookaround.
+So a pattern is translated: Python's own parser reads it, and it is written anew from the parsed form, with Python's
+character classes as ranges of characters, if each part of it has the same meaning in both. Patterns with lookaround,
+back-references, possessive repeats, ignored case, or repeats of a part that may be empty stay with `re`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from itertools import chain
 from typing import Any, Final
 
 _MOST_PLACES: Final = 300
-"""Characters and classes of a pattern, with its repeats written out: RE2 may look at each for each character."""
+"""The most characters and classes of a pattern whose repeats are expanded: RE2 may check each of them for each
+character of a text."""
 
 _CATEGORIES: Final = {"DIGIT": r"\d", "NOT_DIGIT": r"\D", "SPACE": r"\s", "NOT_SPACE": r"\S"} | {
     "WORD": r"\w",
@@ -27,7 +28,7 @@ _CATEGORIES: Final = {"DIGIT": r"\d", "NOT_DIGIT": r"\D", "SPACE": r"\s", "NOT_S
 
 
 class _OnlyPythonError(Exception):
-    """Raised if a pattern has a part that RE2 does not have, or reads differently."""
+    """Raised if a pattern has a part that RE2 does not support, or that has another meaning in RE2."""
 
 
 @lru_cache(maxsize=512)
@@ -36,7 +37,7 @@ def linear_search(pattern: str) -> Callable[[str], bool] | None:
 
     None if RE2 is not installed or does not support this pattern.
 
-    A text with half a surrogate pair, which is no Unicode, has no pattern in it.
+    A text with an unpaired surrogate, which is not valid Unicode, never matches.
     """
     if find_spec("re2") is None or (written := written_for_re2(pattern)) is None:
         return None
@@ -76,8 +77,8 @@ def _sequence(items: Any, *, is_last: bool) -> tuple[str, int]:
     """Write items that follow each other.
 
     Args:
-        items: The items as Python's parser gives them.
-        is_last: Whether nothing follows them in the pattern, so that ``$`` may take the line end that it looks at.
+        items: The items that Python's parser has returned.
+        is_last: Whether nothing follows them in the pattern, so that ``$`` may consume a final newline.
 
     Raises:
         _OnlyPythonError: An item cannot be written for RE2.
@@ -151,7 +152,7 @@ def _sign(code: int) -> str:
 
 @cache
 def _class(written: str) -> str:
-    """The characters that Python puts into a class, as ranges."""
+    """The characters that belong to a class in Python, as ranges."""
     runs = (found[0] for found in re.finditer(f"{written}+", _every_sign()))
     return "".join(f"{_sign(ord(run[0]))}-{_sign(ord(run[-1]))}" for run in runs)
 

@@ -1,4 +1,4 @@
-"""Which marks of ``Annotated`` `invoker.fields.constraints` can read, and which only a codec can apply."""
+"""Decides which marks of ``Annotated`` `invoker.fields.constraints` can apply, and which need a codec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS: Final[tuple[tuple[str, tuple[type, ...] | None], ...]] = (
     ("min_length", None),
     ("max_length", None),
 )
-"""What marks say, and of which classes; None: of all that have a length."""
+"""For each attribute of a mark, the classes of values that it limits; None: all values with a length."""
 
 _READ: Final = frozenset({"Ge", "Gt", "Le", "Lt", "Interval", "Len", "MinLen", "MaxLen"})
 _LIBRARIES: Final = ("pydantic", "annotated_types", "msgspec")
@@ -33,7 +33,7 @@ _OF_FIELDS: Final = (
     "exclude",
     "frozen",
 )
-"""What pydantic's ``Field`` says of fields of classes, and not of values."""
+"""The options of pydantic's ``Field`` that concern fields of classes, not values."""
 
 
 def unmarked(type_: Any) -> Any:
@@ -45,7 +45,7 @@ def unmarked(type_: Any) -> Any:
 
 
 def unread(type_: Any) -> bool:
-    """Whether marks on the values themselves go beyond `Constraints`, so that a codec must apply them."""
+    """Whether some marks on the values themselves are not covered by `Constraints`, so that a codec must apply them."""
     type_ = unaliased(type_)
     if typing.get_origin(type_) in UNIONS:
         return any(unread(one) for one in typing.get_args(type_))
@@ -55,7 +55,7 @@ def unread(type_: Any) -> bool:
 
 
 def is_read(mark: Any, type_: Any) -> bool:
-    """Whether `Constraints` cover everything that a mark of a type requires."""
+    """Whether `Constraints` covers everything that a mark on a type requires."""
     cls = type(mark)
     module = cls.__module__.partition(".")[0]
     if isinstance(mark, msgspec.Meta):
@@ -66,7 +66,7 @@ def is_read(mark: Any, type_: Any) -> bool:
     if module == "pydantic" and cls.__name__ == "FieldInfo":
         is_plain = mark.discriminator is None and not misplaced(mark)
         return is_plain and all(is_read(one, type_) for one in mark.metadata)
-    if module == "pydantic" and getattr(mark, "__dict__", {}).keys() == {"pattern"}:  # how its Field keeps one
+    if module == "pydantic" and getattr(mark, "__dict__", {}).keys() == {"pattern"}:  # as its Field stores one
         return fits(mark, type_)
     if module == "annotated_types":
         return cls.__name__ in ("Unit", "DocInfo") or (cls.__name__ in _READ and fits(mark, type_))

@@ -1,6 +1,6 @@
 """Named rules for values: the built-in ones, and the ones that function authors register with `rule`.
 
-A rule is a function that returns true for valid values. ``Field(rules=("email",))`` asks for it by name.
+A rule is a function that returns True for valid values. ``Field(rules=("email",))`` selects rules by name.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from invoker.errors import SpecError
 from invoker.errors.wording import suggestion
 
 Rule: TypeAlias = Callable[[Any], Any]
-"""True of the values that follow the rule; an exception means that this value does not."""
+"""Returns True for values that follow the rule; an exception means that the value does not follow it."""
 
 R = TypeVar("R", bound=Rule)
 
 _LONGEST: Final = 65_536
-"""Characters of a text that are looked at."""
+"""How many characters of a text are checked."""
 
 
 def rule(name: str) -> Callable[[R], R]:
-    """Decorator that registers a rule, for ``Field(rules=(name,))``; it returns the function unchanged.
+    """Register a rule for ``Field(rules=(name,))``, as a decorator that returns the function unchanged.
 
     Args:
-        name: Any name but that of a built-in rule. A module that is loaded again replaces its rules.
+        name: The name of the rule, other than those of built-in rules. A module that is loaded again replaces its
+            rules.
 
     Raises:
         SpecError: The name is taken by a built-in rule, or is not a name.

@@ -1,6 +1,7 @@
-"""`misspelt`: finds a key of a caller that is nearly a name which the caller did not give (H-201, R-171).
+"""`misspelt`: finds a key from a caller that is similar to a name that the caller did not give (H-201, R-171).
 
-Keys that are like no name are ignored: a link may contain keys of trackers, and an object keys for other readers.
+Keys that are not similar to any name are ignored: a link may contain tracking parameters, and an object keys for other
+readers.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _LONG_ENOUGH: Final = 4
 
 
 def misspelt(strangers: Iterable[str], missing: Iterable[str]) -> tuple[str, str] | None:
-    """The first key that is nearly a name, and the name; None if there is none. Only a few keys are checked.
+    """The first key that is similar to a name, and the name; None if there is none. Only a few keys are checked.
 
     Args:
-        strangers: Keys that were given and are no names.
+        strangers: Keys that were given and are not known names.
         missing: Names that were not given.
     """
     names = tuple(missing)

@@ -1,6 +1,7 @@
-"""Tensors as GraphPipe has them: types, and its buffers read and written, without numpy and without flatbuffers.
+"""GraphPipe's tensors: their types, and readers and writers of its buffers, without numpy and without flatbuffers.
 
-`invoker.tensors.arrays` goes between tensors and numpy's arrays; it imports numpy, so it is not gathered here.
+`invoker.tensors.arrays` converts between tensors and numpy's arrays; it imports numpy, so its names are not listed
+here.
 """
 
 from typing import TYPE_CHECKING

@@ -1,10 +1,10 @@
-"""numpy arrays to tensors and back: the one module that imports numpy, so it is imported only where arrays are wanted.
+"""Converts numpy arrays to tensors and back. It imports numpy, so it is imported only for functions that use arrays.
 
-What is copied. On the way in nothing: an array is a read-only view on the buffer that was received. Exceptions: data
-that lies at an address which is no multiple of the element's size is copied once, since many C libraries crash or are
-slow with such an array (G-045, D8); so is an array that must be writable; strings are always copied. On the way out
-nothing either if the array is in row-major order and little-endian: the tensor is a view on it, whose bytes are copied
-when the buffer is joined. Any other array is first brought into this form, by one copy more (G-046, G-048).
+Copies. A received array is a read-only view on the buffer, without a copy. Exceptions: data whose address is not a
+multiple of the element's size is copied once, since many C libraries crash or are slow with such an array (G-045, D8);
+so is an array that must be writable; strings are always copied. A sent array in row-major order and little-endian is
+not copied either: the tensor is a view on it, whose bytes are copied when the buffer is joined. Any other array is
+first copied into this form (G-046, G-048).
 
 Source: GraphPipe specification, "Tensor"; docs/reference/graphpipe.md 2.3.
 """
@@ -42,7 +42,7 @@ __all__ = [
 Array: TypeAlias = NDArray[Any]
 
 PLAIN_ARRAY: Final = np.ndarray
-"""The class of numpy's arrays; its subclasses have ways of their own."""
+"""numpy's array class itself; subclasses may behave differently."""
 
 DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.UINT8: np.dtype("u1"),
@@ -58,7 +58,8 @@ DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
     TensorType.FLOAT64: np.dtype("<f8"),
     TensorType.STRING: np.dtype("O"),
 }
-"""The dtype of each type's arrays; that of strings holds objects, since numpy's own drop zeros at the end (G-036)."""
+"""The dtype of the arrays of each tensor type; strings are objects, since numpy's own strings drop trailing zeros
+(G-036)."""
 
 _TYPES: Final = {(dtype.kind, dtype.itemsize): type_ for type_, dtype in DTYPES.items()} | {("b", 1): TensorType.UINT8}
 _TEXT_KINDS: Final = "SUOT"
@@ -70,11 +71,12 @@ def to_array(tensor: Tensor, *, is_writable: bool = False) -> Array:
     """Make an array from a tensor.
 
     Args:
-        tensor: The tensor as it was read.
+        tensor: The tensor.
         is_writable: Whether it may be changed, which takes a copy.
 
     Returns:
-        Shape as the tensor's, aligned; read-only unless asked otherwise. Strings are bytes in an array of objects.
+        An aligned array with the tensor's shape, read-only unless ``is_writable``. Strings are bytes in an array of
+            objects.
 
     Raises:
         GraphPipeError: numpy has no arrays of this shape (E9).
@@ -100,11 +102,12 @@ def to_tensor(value: Any) -> Tensor:
     """Make a tensor from a function's result.
 
     Args:
-        value: An array of any layout, a number, bytes, text, a list of these, or what numpy makes an array of. An int
-            becomes Int64, a float Float64, a bool Uint8, text UTF-8.
+        value: An array of any layout, a number, bytes, text, a list of these, or any value that numpy can convert to an
+            array. An int becomes Int64, a float Float64, a bool Uint8, text UTF-8.
 
     Returns:
-        Its data is a view on the array where its layout allows; the array must not change until the tensor is written.
+        The tensor. Its data is a view on the array if the layout allows; the array must not change until the tensor is
+            written.
 
     Raises:
         GraphPipeError: The value has no form as a tensor (E18).
@@ -124,7 +127,7 @@ def to_tensor(value: Any) -> Tensor:
 
 
 def type_of(dtype: Any) -> TensorType:
-    """The type of tensor for a dtype or a class of numpy's; NULL if none, or no single one, fits."""
+    """The tensor type for a dtype or a scalar class of numpy; NULL if no type, or more than one, fits."""
     try:
         one = np.dtype(dtype)
     except TypeError:
@@ -135,7 +138,7 @@ def type_of(dtype: Any) -> TensorType:
 
 
 def taken_types(scalar: type) -> frozenset[TensorType]:
-    """The types of tensors from which `fitted` makes arrays of this class; several if the class is abstract."""
+    """The tensor types from which `fitted` makes arrays of this class; several if the class is abstract."""
     if issubclass(scalar, np.bool_ | bool):
         return frozenset({TensorType.UINT8})
     if issubclass(scalar, np.str_ | str | np.bytes_ | bytes):
@@ -146,7 +149,7 @@ def taken_types(scalar: type) -> frozenset[TensorType]:
 
 
 def castable_types(scalar: type) -> frozenset[TensorType]:
-    """The further types of tensors that become arrays of this class if numpy's rule ``same_kind`` may be used.
+    """The further tensor types that can become arrays of this class by numpy's casting rule ``same_kind``.
 
     There are none for strings, truth values and abstract classes, which have no single type.
     """
@@ -175,7 +178,8 @@ def is_takeable(cls: type) -> bool:
 def fitted(array: Array, wanted: ArrayType) -> Array:
     """Convert an array to the type that an annotation wants.
 
-    Only truth values and text are cast, which have another type on the wire, and casts that the author allows.
+    Only these are cast: booleans and text, which have another type on the wire, and types for which the author allows
+    it.
 
     Raises:
         GraphPipeError: The array has another type (E8), or values that the wanted type does not have.
@@ -197,14 +201,14 @@ def fitted(array: Array, wanted: ArrayType) -> Array:
 
 
 def has_type(dtype: np.dtype[Any], scalar: type | None) -> bool:
-    """Whether arrays of a dtype are wanted without a cast."""
+    """Whether arrays of this dtype need no cast."""
     if scalar is None or (issubclass(scalar, np.generic) and np.issubdtype(dtype, scalar)):
         return True
     return type_of(scalar) is not TensorType.NULL and np.dtype(scalar) == dtype
 
 
 def cast_output(value: Any, wanted: ArrayType) -> Any:
-    """Cast a function's value to the declared type if numpy's rule ``same_kind`` allows; otherwise leave it unchanged.
+    """Cast a function's value to the declared type by numpy's rule ``same_kind``, or return it unchanged.
 
     Raises:
         GraphPipeError: A value is out of the range of the declared type (E18).
@@ -220,7 +224,7 @@ def cast_output(value: Any, wanted: ArrayType) -> Any:
 
 
 def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Cast numbers to a type of the same kind; none may change except by rounding (G-061)."""
+    """Cast numbers to a type of the same kind; values may only change by rounding (G-061)."""
     is_narrower = not np.can_cast(array.dtype, dtype, "safe") and array.size > 0
     if is_narrower and dtype.kind in "iu":
         bounds = np.iinfo(dtype)
@@ -235,10 +239,10 @@ def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Cast numbers to a type that has all of them in its range, with rounding.
+    """Cast numbers, with rounding, to a type whose range contains all of them.
 
     Raises:
-        ValueError: One would become infinite.
+        ValueError: A number would become infinite.
     """
     with np.errstate(over="ignore"):
         made: Array = array.astype(dtype, casting="same_kind", copy=False)
@@ -248,7 +252,7 @@ def _rounded(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def from_plain(value: Any, wanted: ArrayType) -> Array:
-    """Make an array of lists and numbers as other formats have them.
+    """Make an array from the lists and numbers of other formats such as JSON.
 
     Raises:
         ValueError: The value is ragged, or would lose precision.
@@ -281,13 +285,13 @@ def _plain_array(value: Any) -> Array:
         for one in array.reshape(-1).tolist():
             if not isinstance(one, str | bytes):
                 problem = f"its elements must be numbers or text, and one is {type(one).__name__}"
-                raise ValueError(problem)  # noqa: TRY004 - it is the value that is wrong, for all who decode
+                raise ValueError(problem)  # noqa: TRY004 - the value is wrong, and decoders expect ValueError
         array.reshape(-1)[:] = [_octets(one, value) for one in array.reshape(-1).tolist()]
     return array
 
 
 def _array_of(value: Any) -> Array:
-    """An array of any layout; text in lists stays unchanged, of any length and with its zeros."""
+    """Convert a value to an array of any layout; text in lists keeps its length and its zeros."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise _refused(value, "its mask would be lost, and the hidden elements would be sent")
     if isinstance(value, bytes | bytearray | str):
@@ -305,7 +309,7 @@ def _array_of(value: Any) -> Array:
 
 
 def _loosely(value: Any) -> Array:
-    if _begins_with_text(value):  # in numpy's own arrays of text each element takes the room of the longest
+    if _begins_with_text(value):  # in numpy's own text arrays each element takes as much memory as the longest
         return np.array(value, object)
     try:
         return np.asarray(value)
@@ -339,13 +343,13 @@ def _octets(one: Any, value: Any) -> bytes:
 
 
 def _texts(array: Array, *, is_text: bool) -> Array:
-    """Strings in numpy's own arrays of text, where a string cannot end with a zero."""
+    """Convert strings to numpy's own text arrays, in which a string cannot end with a zero."""
     elements = array.reshape(-1).tolist()
     if any(one.endswith(b"\0") for one in elements):
         detail = "a string ends with a zero byte, which only NDArray[np.object_] keeps"
         raise GraphPipeError(Code.TYPE_MISMATCH, detail)
     longest = max(map(len, elements), default=0)
-    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each takes the room of the longest one
+    if len(elements) * longest * (4 if is_text else 1) > _MOST_TEXT_BYTES:  # each takes as much memory as the longest
         detail = (
             f"{len(elements)} strings of up to {longest} bytes are too large for numpy's own strings; "
             "annotate NDArray[np.object_]"

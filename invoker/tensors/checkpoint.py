@@ -1,7 +1,7 @@
-"""`Checkpoint` and `Update`: named arrays, as functions of federated compute take and give them.
+"""`Checkpoint` and `Update`: named arrays, the arguments and results of functions for federated compute.
 
-Neither imports numpy before an array is made, so a module that only names them in its annotations starts as fast as
-before. How they travel stands in `invoker.codecs.checkpoint`.
+They import numpy only when an array is made, so a module that only uses them in annotations is not slowed down.
+`invoker.codecs.checkpoint` encodes them.
 """
 
 from __future__ import annotations
@@ -17,24 +17,23 @@ CHECKPOINT: Final = "application/vnd.fcp.checkpoint"
 """The media type of checkpoints and updates (F-080)."""
 
 NUM_CLIENTS: Final = "num_clients"
-"""The header of a sum of secure aggregation that says how many devices are in it (F-130)."""
+"""The header with the number of devices in a sum of secure aggregation (F-130)."""
 
 _KINDS: Final = "biufc"
 _RESERVED: Final = "__"
 _LONGEST_NAME: Final = 200
 
 
-# Not a Mapping for isinstance: codecs would treat it as a dict and drop the weight of an update.
+# Not a subclass of Mapping: codecs would treat it as a dict and drop the weight of an update.
 class Checkpoint:
-    """Named arrays of numbers, such as the weights of a model; it reads like a dict and cannot be changed.
+    """Named arrays of numbers, such as the weights of a model; it is read like a dict and cannot be changed.
 
     Args:
-        arrays: A dict from names to arrays, or to values that numpy makes arrays of. Arrays are kept as they are, not
-            copied.
+        arrays: A dict from names to arrays, or to values that numpy can convert to arrays. Arrays are not copied.
 
     Raises:
         ValueError: A name is empty, begins with ``__`` or is longer than 200 characters; or an array has elements that
-            are no numbers.
+            are not numbers.
         ImportError: numpy is not installed.
     """
 
@@ -93,10 +92,10 @@ class Update(Checkpoint):
             it.
 
     Attributes:
-        examples: The number of examples, as given.
+        examples: The number of examples, or of devices.
 
     Raises:
-        ValueError: As for `Checkpoint`; or ``examples`` is negative, infinite or no number.
+        ValueError: As for `Checkpoint`; or ``examples`` is negative, infinite or not a number.
     """
 
     __slots__ = ("examples",)

@@ -1,6 +1,6 @@
 """`Tensor`: describes an input or an output that has no annotation.
 
-It is made without numpy, which a module that only declares tensors does not need to import.
+It does not import numpy, so a module that only declares tensors does not need numpy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from invoker.errors.wording import suggestion
 Size: TypeAlias = int | str
 
 ANY_SIZE: Final = -1
-"""A size that is not declared, as metadata has it."""
+"""The value in metadata for a size that is not declared."""
 
 _NAMES: Final = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"),
@@ -44,17 +44,17 @@ class Tensor:
 
     Args:
         dtype: The name of a type (``"float32"``), or the class or dtype of numpy that has this name. ``"string"`` means
-            bytes of any content, ``"str"`` text, ``"bool"`` truth values, which travel as Uint8, ``"any"`` every type.
+            bytes of any content, ``"str"`` text, ``"bool"`` booleans, which are sent as Uint8, ``"any"`` every type.
         shape: The sizes. -1 and None mean any size; a name means any size, but the same wherever the name is used.
             None instead of a shape means any shape.
-        description: Words for readers of the metadata.
+        description: A description for readers of the metadata.
 
     Attributes:
         dtype: One of the names above.
         shape: The sizes, with -1 for any size.
 
     Raises:
-        SpecError: There is no such type, or no such shape.
+        SpecError: The type is unknown, or the shape is invalid.
     """
 
     dtype: Any = "any"
@@ -74,10 +74,10 @@ class Tensor:
 
 
 def declared_size(size: Any, where: str) -> Size:
-    """One size of a shape, as an author may write it.
+    """Convert one size of a shape from the form in which an author may write it.
 
     Raises:
-        SpecError: The value is no size.
+        SpecError: The value is not a size.
     """
     if size is None:
         return ANY_SIZE

@@ -1,7 +1,7 @@
-"""The errors of an inference, by GraphPipe's numbers, and the one exception that has them.
+"""The numbered errors of an inference, and the exception that carries them.
 
-The numbers are ours, since the specification asks for unique ones and gives none: G-080 of docs/reference/graphpipe.md.
-They are stable, and have names here only.
+The specification asks for unique numbers but defines none, so these numbers are the invoker's own (G-080 of
+docs/reference/graphpipe.md). They never change.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _BY_CODE: Final[dict[Code, tuple[int, Status, str]]] = {
     Code.OVERLOADED: (503, Status.RESOURCE_EXHAUSTED, "Overloaded"),
     Code.CONFIG: (400, Status.INVALID_ARGUMENT, "Bad Config"),
     Code.BAD_OUTPUT: (500, Status.UNKNOWN, "Bad Output"),
-    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # this is never read, since the caller is gone
+    Code.CANCELLED: (500, Status.CANCELLED, "Cancelled"),  # the caller is gone, so it never gets this
     Code.NOT_READY: (503, Status.UNAVAILABLE, "Not Ready"),
 }
 
@@ -74,7 +74,7 @@ class GraphPipeError(InvocationError):
 
     Args:
         code: The kind of error.
-        detail: What was met, what was expected, where. The peer reads it.
+        detail: The text for the peer: what was met, what was expected, where.
         further: Further errors of the same request (G-084); at most `MAX_ERRORS` are sent in all.
     """
 

@@ -1,4 +1,4 @@
-"""Reads unchecked FlatBuffers: every position is proven to be inside before it is read.
+"""Reads untrusted FlatBuffers: checks that every position is inside the buffer before reading it.
 
 Theory. A buffer begins with the position of its root table. A *table* begins with the signed distance back to its
 *vtable*, which lists, by *slot*, where in the table each field lies (0: absent). A field holds a number, or a
@@ -6,12 +6,12 @@ Theory. A buffer begins with the position of its root table. A *table* begins wi
 the number of their elements. So a buffer may point anywhere, share parts, have references that loop, and claim four
 thousand million elements.
 
-Three rules protect against such buffers. All arithmetic is done with Python's integers, which do not wrap, and each
-result is compared with the size of the buffer before use (G-021). Nothing is allocated by a number that was not
-compared. And sharing is legal but counted each time it is visited (`Totals`, G-025): the work that a buffer causes is
-bounded, however small it is. There is no recursion: the schema has no type that contains itself.
+Three rules protect against such buffers. All arithmetic uses Python's integers, which do not overflow, and each result
+is compared with the size of the buffer before use (G-021). No number determines an allocation before it was checked.
+Shared parts are legal, but count each time they are visited (`Totals`, G-025), so that even a small buffer causes only
+bounded work. There is no recursion, since the schema has no type that contains itself.
 
-Alignment is not asked for (G-024), nor the zero after a string (G-023); what no reference leads to is never looked at
+Alignment is not required (G-024), nor the zero after a string (G-023); bytes to which no reference leads are ignored
 (G-026). Positions are from the beginning of the buffer.
 
 Source: docs/reference/graphpipe.md 1.3 and 2.2.
@@ -33,13 +33,13 @@ MAX_NAMES: Final = 1024
 MAX_STRINGS: Final = 1_000_000
 
 STRING_COST: Final = 48
-"""Bytes that a string costs in memory besides its own, by which it counts as decoded bytes."""
+"""Bytes of memory that a string takes in addition to its own; they count as decoded bytes."""
 
 _STRING_BYTES: Final = 192
-"""Bytes that a short string takes from its reading to the array: three objects, and the references to them."""
+"""Bytes of memory that a short string takes until it is in an array: three objects, and the references to them."""
 
 _WEIGHED_BYTES: Final = 1 << 20
-"""Bytes of strings that are copied between two times that they are weighed."""
+"""How many bytes of strings are copied between two calls of ``weigh``."""
 
 _DECODED_PER_LIMIT: Final = 4
 
@@ -60,12 +60,12 @@ def _too_large(what: str, most: int) -> GraphPipeError:
 
 
 class Totals:
-    """How much more work one buffer may cause. A table to which several others refer counts each time (G-025).
+    """Counts the work that one buffer causes, up to limits; shared tables count each time (G-025).
 
     Args:
         limit_bytes: The largest buffer that is accepted; four times as much may be decoded.
-        weigh: Called before each further MiB of strings is made, with the bytes that all strings will take by then; it
-            may raise.
+        weigh: Called before each MiB of strings, with the bytes of memory that all strings will then take; it may
+            raise.
         most_text: The most bytes of all names and elements of string tensors; None: as many as may be decoded.
     """
 
@@ -79,7 +79,7 @@ class Totals:
 
     @property
     def room(self) -> int:
-        """How many more bytes the strings may have."""
+        """How many more bytes of strings are allowed."""
         return min(self._most - self._decoded, self._most_text)
 
     def texts(self, size: int) -> None:
@@ -110,12 +110,12 @@ class Totals:
         self.copied(0)
 
     def copied(self, size: int) -> None:
-        """Weigh all strings so far, and the bytes of the vector that is being read."""
+        """Call ``weigh`` with the bytes of all strings so far, and of the vector that is being read."""
         if self._weigh is not None:
             self._weigh(self._strings * _STRING_BYTES + self._copied + size)
 
     def text(self, text: str) -> str:
-        """Count the memory that text takes beyond its bytes, which were counted: up to four for each character."""
+        """Count the memory of a text in addition to its bytes: up to four bytes for each character."""
         if not text.isascii():
             self.decoded(3 * len(text))
         return text
@@ -131,7 +131,7 @@ class Flat:
     """A buffer that is to be read.
 
     Args:
-        buffer: Anything with bytes in one piece.
+        buffer: A contiguous buffer of bytes.
         trace: Records all bytes that are read, and the places of the elements, which are not read.
 
     Attributes:
@@ -159,7 +159,7 @@ class Flat:
         return self.table(position)
 
     def table(self, position: int) -> Table:
-        """The table at a position that is not known to be inside."""
+        """The table at a position that was not checked yet."""
         if position + 4 > self.size:
             raise malformed(f"a table lies at {position}, and the buffer has {self.size} bytes")
         vtable = position - _I32(self.raw, position)[0]
@@ -175,7 +175,7 @@ class Flat:
         return Table(self, position, vtable, vtable_size, size)
 
     def reference(self, position: int) -> int:
-        """Follow the reference at a position that is inside; at least four bytes are at its target."""
+        """Follow the reference at a checked position; its target is checked to have at least four bytes."""
         distance: int = _U32(self.raw, position)[0]
         target = position + distance
         if distance == 0 or target + 4 > self.size:
@@ -183,10 +183,10 @@ class Flat:
         return target
 
     def vector(self, position: int, item_bytes: int) -> tuple[int, int]:
-        """Where the elements of the vector at a position begin, and how many there are; all of them are inside.
+        """The position of the first element of a vector, and the number of elements; all are checked to be inside.
 
         Args:
-            position: The position with four bytes inside, as `reference` gives it.
+            position: The position of the vector, as `reference` returns it.
             item_bytes: Size of one element.
         """
         count: int = _U32(self.raw, position)[0]
@@ -197,7 +197,7 @@ class Flat:
         return start, count
 
     def elements(self, position: int) -> memoryview:
-        """A view on the elements of a tensor, as bytes, at a position with four bytes inside; nothing looks at them."""
+        """A view on the bytes of a tensor's elements, at a position that `reference` has returned."""
         end = position + 4 + _U32(self.raw, position)[0]
         if end > self.size:
             raise self._too_long(position)
@@ -207,22 +207,22 @@ class Flat:
         return self.raw[position + 4 : end]
 
     def octets(self, position: int) -> memoryview:
-        """A view on the bytes, or the string, at a position with four bytes inside."""
+        """A view on the bytes, or the string, at a position that `reference` has returned."""
         start, count = self.vector(position, 1)
         return self.raw[start : start + count]
 
     def text(self, position: int, what: str) -> str:
-        """The string at a position with four bytes inside, in UTF-8 (G-030)."""
+        """Decode the string at a position that `reference` has returned, from UTF-8 (G-030)."""
         try:
             return str(self.octets(position), "utf-8")
         except UnicodeDecodeError as error:
             raise malformed(f"{what} is not UTF-8 from byte {error.start} on") from None
 
     def references(self, position: int, count: int, *, may_lack: bool = False) -> list[int]:
-        """Where a vector of references leads, each with four bytes inside.
+        """The targets of a vector of references, each checked to have at least four bytes.
 
         Args:
-            position: The position of its first element, as `vector` gives it.
+            position: The position of the first element, as `vector` returns it.
             count: The count of its elements; the caller has counted them against `Totals`.
             may_lack: Whether a reference that was never set is found as 0 instead of refused.
         """
@@ -240,7 +240,7 @@ class Flat:
         """Copies of the strings of a vector, which may overlap.
 
         Args:
-            position: The position of its first element, as `vector` gives it.
+            position: The position of the first element, as `vector` returns it.
             count: The count of its elements.
             totals: Counts the strings, and their bytes.
         """
@@ -284,7 +284,7 @@ class Flat:
 
 
 class Table:
-    """A table whose vtable and whose own bytes are inside; slots are looked up in the vtable."""
+    """A table that is checked to be inside the buffer, with its vtable; slots are looked up in the vtable."""
 
     __slots__ = ("_position", "_size", "_vtable", "_vtable_size", "flat")
 
@@ -296,7 +296,7 @@ class Table:
         self._size = size
 
     def field(self, slot: int, width: int) -> int:
-        """Where a field of ``size`` bytes is; 0 when it is absent. Unknown slots are ignored (G-027)."""
+        """The position of a field of ``width`` bytes; 0 when it is absent. Unknown slots are ignored (G-027)."""
         entry = 4 + 2 * slot
         if entry + 2 > self._vtable_size:
             return 0
@@ -319,7 +319,7 @@ class Table:
         return number
 
     def target(self, slot: int) -> int:
-        """The position to which a reference leads, with four bytes inside; 0 when the reference is absent."""
+        """The checked position to which a reference leads; 0 when the reference is absent."""
         position = self.field(slot, 4)
         return self.flat.reference(position) if position else 0
 

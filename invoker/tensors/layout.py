@@ -1,9 +1,9 @@
-"""Lays a FlatBuffer out from front to back, with large parts beside it instead of copied into it.
+"""Builds a FlatBuffer from front to back; large parts are listed instead of being copied.
 
-Theory. References lead forward, so a table stands before what it refers to: the reference is left open, and filled in
-when its target is placed. All small parts go into one head. What may be large, the elements of tensors, comes last and
-is only listed (`Layout.later`): a buffer is a list of *pieces* that only need to be joined, or written one after the
-other, so the bytes of a tensor are copied once, by the code that needs them in one piece.
+Theory. References lead forward, so a table is placed before its targets: the reference is left open, and set when its
+target is placed. All small parts go into one head. The elements of tensors, which may be large, come last and are only
+listed (`Layout.later`): a buffer is a list of *pieces*, which are joined or written one after the other. So the bytes
+of a tensor are copied at most once, by code that needs them in one piece.
 
 Numbers are aligned to their size, from the beginning of the buffer; the elements of each tensor to eight bytes.
 
@@ -19,10 +19,10 @@ from typing import Final
 from invoker.tensors.errors import Code, GraphPipeError
 
 MAX_BYTES: Final = 2**31 - 1
-"""The largest FlatBuffer there can be."""
+"""The largest size of a FlatBuffer, in bytes."""
 
 _SMALL: Final = 4096
-"""Up to this many bytes, a copy into the piece before is cheaper than a piece of its own."""
+"""Up to this many bytes are copied into the previous piece, which is cheaper than a piece of their own."""
 
 _U32 = struct.Struct("<I").pack
 _I32 = struct.Struct("<i").pack
@@ -33,7 +33,7 @@ _ENDS: Final = tuple(bytes(4 - size) for size in range(4))
 
 
 class Kind:
-    """A table with the same fields each time.
+    """The layout of a table that always has the same fields.
 
     Args:
         entries: The position of each slot's field in the table; 0: the field is never written.
@@ -99,7 +99,7 @@ class Layout:
         _U32_INTO(self._head, reference, position - reference)
 
     def references(self, reference: int, count: int) -> int:
-        """Place a vector of open references; returns where the first lies."""
+        """Place a vector of open references; returns the position of the first."""
         self._to_here(reference)
         self._head += _U32(count)
         first = len(self._head)
@@ -143,7 +143,7 @@ class Layout:
         """
         head = tail = self._head
         pieces: list[bytearray | memoryview] = [head]
-        at = len(head)  # where the tail ends in the whole buffer
+        at = len(head)  # the end of the tail in the whole buffer
         for reference, elements in self._late:
             before = len(tail)
             tail += _ZEROS[(4 - at) % 8]

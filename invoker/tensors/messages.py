@@ -1,7 +1,7 @@
-"""The messages of GraphPipe, and how they are read: by a server the requests, by a client the responses.
+"""The messages of GraphPipe, and their readers: of requests for servers, of responses for clients.
 
-Names and meaning are those of the schema; an absent vector and an empty one are alike (D20). Whether names exist, and
-whether shapes are the declared ones, is not checked here.
+Names and meaning are those of the schema; an absent vector equals an empty one (D20). Whether names exist, and whether
+shapes are the declared ones, is not checked here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from invoker.tensors.tables import opened, read_names, read_shape, read_tables, 
 from invoker.tensors.types import Tensor, spelled
 
 LIMIT_BYTES: Final = 64 << 20
-"""The largest buffer that is taken, unless somebody says otherwise (G-004)."""
+"""The default limit of the size of a buffer, in bytes (G-004)."""
 
 _INFER: Final = 1
 _METADATA: Final = 2
@@ -31,7 +31,7 @@ class InferRequest(msgspec.Struct, frozen=True):
     Attributes:
         tensors: The tensors in the order of the wire; their numbers are views on the buffer.
         input_names: One name for each tensor, or no names; an empty one stands for the default (G-053).
-        output_names: Empty means the default outputs.
+        output_names: The names of the wanted outputs; empty means the default outputs.
         config: Any bytes (G-031).
     """
 
@@ -46,7 +46,7 @@ class MetadataRequest(msgspec.Struct, frozen=True):
 
 
 class RemoteError(msgspec.Struct, frozen=True):
-    """An error as a server sent it; other servers have codes of their own."""
+    """An error that a server sent; each kind of server has its own codes."""
 
     code: int
     message: str
@@ -65,8 +65,8 @@ class IOMetadata(msgspec.Struct, frozen=True):
     Attributes:
         name: The name by which requests ask for it.
         description: The description for readers.
-        shape: -1 where any size is taken; empty for a scalar, and where nothing is known.
-        type: Id of its type; 0 where nothing is known. A newer schema may have more types.
+        shape: The sizes, -1 for any size; empty for a scalar, and if the shape is unknown.
+        type: The id of the type; 0 if it is unknown. A newer schema may have more types.
     """
 
     name: str
@@ -92,10 +92,9 @@ def read_request(
     """Read a client's request.
 
     Args:
-        buffer: Exactly one Request; bytes after it are ignored (G-026). The buffer must not change while tensors are
-            used.
+        buffer: One Request; bytes after it are ignored (G-026). The buffer must not change while tensors are used.
         limit_bytes: Larger buffers are refused.
-        weigh: Called with the bytes that strings will take, before they are made; it may raise.
+        weigh: Called with the bytes of memory that strings will take, before they are made; it may raise.
         trace: Records which bytes were read.
 
     Raises:
@@ -130,7 +129,7 @@ def read_infer_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES, *, trace
     """Read the result of an inference, or the error of any request.
 
     Args:
-        buffer: Exactly one InferResponse.
+        buffer: One InferResponse.
         limit_bytes: Larger buffers are refused.
         trace: Records which bytes were read.
 
@@ -162,7 +161,7 @@ def read_metadata_response(buffer: Buffer, limit_bytes: int = LIMIT_BYTES) -> Me
 
 
 def listing(metadata: MetadataResponse) -> dict[str, Any]:
-    """Make the dict for the answer to a GET: keys as Go spells them, and the names of types (G-007, G-100)."""
+    """Make the response to a GET as a dict, with the keys of GraphPipe's Go server (G-007, G-100)."""
     return {
         "Name": metadata.name,
         "Version": metadata.version,

@@ -1,4 +1,4 @@
-"""Arrays of numbers by a fast path: does what `invoker.tensors.arrays` does, once type and shape are known.
+"""A fast path for arrays of numbers: does the work of `invoker.tensors.arrays` for a known type and shape.
 
 Most functions take and give arrays of few types and shapes. Checks that depend only on these are made once, so that an
 array takes only the time of its elements. Like that module this one imports numpy.
@@ -21,14 +21,14 @@ from invoker.tensors.writer import write_tensor
 Read = Callable[[bytes], Array]
 
 _SMALL: Final = 4096
-"""Bytes of an array whose tensor is put together at once; the head of a larger one takes little beside its elements."""
+"""The most bytes of an array whose tensor is written by this path; for a larger one, the path would save little."""
 
 
 def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read:
     """Make a closure that turns the elements of tensors of one type and shape into the arrays that an annotation wants.
 
-    It takes bytes that never change, and raises the errors of `to_array` and `fitted`, and GraphPipeError if it is
-    given another number of bytes than such a tensor has (E10).
+    The closure takes immutable bytes. It raises the errors of `to_array` and `fitted`, and GraphPipeError for a wrong
+    number of bytes (E10).
     """
     dtype, size = DTYPES[type_], count_of(shape) * ITEM_BYTES[type_]
     is_right = has_type(dtype, wanted.scalar)
@@ -39,7 +39,7 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
         try:
             array: Array = np.ndarray(shape, dtype, elements)
         except (ValueError, OverflowError):
-            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # for its error
+            return fitted(to_array(Tensor(type_, shape, memoryview(elements))), wanted)  # raises the error
         if not array.flags.aligned:
             array = array.copy()
         array.flags.writeable = False
@@ -49,7 +49,7 @@ def reader(type_: TensorType, shape: tuple[int, ...], wanted: ArrayType) -> Read
 
 
 def written(array: Array) -> bytes | None:
-    """The bytes that `write_tensor` gives for a small array of numbers.
+    """The bytes that `write_tensor` would return for a small array of numbers.
 
     None for any other value, which `write_tensor` has to write.
     """
@@ -60,7 +60,7 @@ def written(array: Array) -> bytes | None:
 
 @functools.lru_cache(maxsize=256)
 def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
-    """The bytes that precede the elements of an array in a tensor's buffer; None: only `write_tensor` makes them."""
+    """The bytes before the elements in the buffer of an array's tensor; None if only `write_tensor` can make them."""
     type_ = type_of(dtype)
     if not ITEM_BYTES[type_] or len(shape) > MAX_RANK:
         return None

@@ -1,8 +1,8 @@
-"""Shapes as annotations declare them, and the check whether a tensor has a declared shape.
+"""Reads the shapes that annotations declare, and checks whether a tensor has a declared shape.
 
-An author writes sizes beside the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number means this
-size, None or -1 any size, and a name any size, but the same wherever the name is used. The spelling of numpy itself,
-``np.ndarray[tuple[int, Literal[3]], ...]``, means the same without names.
+An author writes sizes after the array, as in ``Annotated[NDArray[np.float32], ("batch", 784)]``: a number means this
+size, None or -1 any size, and a name any size, but the same wherever the name is used. numpy's own notation,
+``np.ndarray[tuple[int, Literal[3]], ...]``, is also read; it has no names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
         where: The parameter, for the error.
 
     Raises:
-        SpecError: The annotation declares a value that is no shape.
+        SpecError: The annotation declares a value that is not a shape.
     """
     beside, args = tuple(notes(annotation)), typing.get_args(bare(annotation))
     _refuse_lost(beside, args, where)
@@ -45,27 +45,27 @@ def shape_of(annotation: Any, where: str) -> Declared | None:
 
 
 def described(annotation: Any) -> str:
-    """The author's description: the first text beside the array."""
+    """The author's description: the first text in the metadata of the array."""
     return next((one for one in notes(annotation) if isinstance(one, str)), "")
 
 
 def numeric(declared: Declared | None) -> tuple[int, ...]:
-    """The shape as metadata have it: a name becomes "any size"; empty if no shape is declared (G-068, G-091)."""
+    """The shape in its form in metadata: a name becomes "any size"; empty if no shape is declared (G-068, G-091)."""
     return tuple(size if isinstance(size, int) else ANY_SIZE for size in declared or ())
 
 
 def written(declared: Declared) -> str:
-    """The shape as people read it: ``[batch, 784]``."""
+    """The shape as text for people: ``[batch, 784]``."""
     return f"[{', '.join('any' if size == ANY_SIZE else str(size) for size in declared)}]"
 
 
 def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> str:
-    """Why a shape is not the declared one; empty if it is.
+    """The reason why a shape does not fit the declared one; empty if it fits.
 
     Args:
         shape: The shape of a tensor.
         declared: The declared shape.
-        known: Sizes by name, so far; the sizes of this shape are added if it fits.
+        known: The sizes by name so far; the sizes of this shape are added if it fits.
     """
     if len(shape) != len(declared):
         return f"it has the shape {list(shape)}, and {written(declared)} is declared"
@@ -84,9 +84,9 @@ def misfit(shape: Sequence[int], declared: Declared, known: dict[str, int]) -> s
 
 
 def _refuse_lost(beside: Sequence[Any], args: Sequence[Any], where: str) -> None:
-    """Refuse notes that have no effect.
+    """Refuse metadata of an array that has no effect.
 
-    These are sizes that are not in a tuple, and element types that are not in a dtype.
+    That is: sizes that are not in a tuple, and element types that are not in a dtype.
     """
     loose = [one for one in beside if isinstance(one, int) and not isinstance(one, bool | enum.Enum)]
     if loose:
@@ -98,7 +98,7 @@ def _refuse_lost(beside: Sequence[Any], args: Sequence[Any], where: str) -> None
 
 
 def _is_scalar(arg: Any) -> bool:
-    """Whether this is a class of elements, which must stand within ``np.dtype[...]``."""
+    """Whether this is a class of elements, which has to be inside ``np.dtype[...]``."""
     mro = arg.__mro__ if isinstance(arg, type) and not typing.get_args(arg) else ()
     return arg in _SCALARS or any(one.__module__ == "numpy" and one.__name__ == "generic" for one in mro)
 

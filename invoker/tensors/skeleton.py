@@ -1,11 +1,9 @@
-"""`Skeleton`: the bytes of a buffer besides the elements of its tensors, so that a similar one need not be read.
+"""`Skeleton`: the bytes of a buffer except the elements of its tensors, so that similar buffers need not be parsed.
 
-Theory. Requests for the same inference differ in nothing but the elements of their tensors. A reading that was given a
-`Trace` notes which bytes it looked at, and where the elements lie. If no byte is both, the elements did not influence
-the reading. So another buffer of the same size with the same bytes everywhere else would be read in the same way, to
-the same tensors with other elements, and all checks of the first are valid for it.
-
-A peer chooses its buffers, and may let the elements of a tensor lie over a table; such a buffer has no skeleton.
+Theory. Requests for the same inference often differ only in the elements of their tensors. A parser with a `Trace`
+records which bytes it read, and the ranges of the elements. If no byte is both, the elements did not influence the
+result. So another buffer of the same size that differs only in these ranges would be parsed in the same way, and all
+checks are valid for it. A peer may send a buffer in which elements overlap a table; such a buffer has no skeleton.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 MOST_BYTES: Final = 4096
-"""The most bytes of a buffer besides its elements; a larger one is read each time."""
+"""The most bytes of a buffer without its elements; a larger buffer is parsed each time."""
 
 _MOST_TENSORS: Final = 16
 _MOST_LOOKS: Final = 256
 
 Span: TypeAlias = tuple[int, int]
-"""Where something begins and where it ends."""
+"""The indexes at which a range of bytes begins and ends."""
 
 
 class Trace:
@@ -29,7 +27,7 @@ class Trace:
 
     Attributes:
         looked: The bytes that influenced the result.
-        elements: The elements of each tensor of numbers, in the order of the tensors.
+        elements: The range of the elements of each tensor of numbers, in the order of the tensors.
     """
 
     __slots__ = ("elements", "looked")
@@ -44,8 +42,8 @@ class Skeleton(msgspec.Struct, frozen=True):
 
     Attributes:
         size: The size of such a buffer, in bytes.
-        bones: All bytes except the elements: each piece with its position.
-        elements: Where the elements of each tensor lie, in the order of the tensors.
+        bones: All bytes except the elements, each piece with its position.
+        elements: The range of the elements of each tensor, in the order of the tensors.
     """
 
     size: int
@@ -54,7 +52,7 @@ class Skeleton(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, buffer: bytes | bytearray, trace: Trace) -> Skeleton | None:
-        """Make the skeleton of a buffer that was read; None if it has none, or if the skeleton is large."""
+        """Make the skeleton of a buffer that was parsed; None if it has none, or if the skeleton is large."""
         size, elements = len(buffer), trace.elements
         if len(elements) > _MOST_TENSORS or len(trace.looked) > _MOST_LOOKS:
             return None
@@ -63,7 +61,7 @@ class Skeleton(msgspec.Struct, frozen=True):
         holes = sorted(one for one in elements if one[0] < one[1])
         taken = sorted([*holes, *trace.looked])
         for start, end in holes:
-            if sum(one[0] < end and start < one[1] for one in taken) > 1:  # the gap itself is one of these
+            if sum(one[0] < end and start < one[1] for one in taken) > 1:  # the gap itself counts as one
                 return None
         bones, at = [], 0
         for start, end in (*holes, (size, size)):
@@ -73,7 +71,7 @@ class Skeleton(msgspec.Struct, frozen=True):
         return cls(size, tuple(bones), tuple(elements))
 
     def fits(self, buffer: bytes | bytearray) -> bool:
-        """Whether a buffer would be read in the same way."""
+        """Whether a buffer would be parsed in the same way."""
         if len(buffer) != self.size:
             return False
         for at, bone in self.bones:  # noqa: SIM110 - a generator would take as long again

@@ -20,7 +20,7 @@ def read_tensor(buffer: bytes | bytearray | memoryview, limit_bytes: int, trace:
     """Read a buffer whose root is a Tensor.
 
     Args:
-        buffer: The tensor's numbers become a view on it.
+        buffer: The buffer; the tensor's numbers become a view on it.
         limit_bytes: Larger buffers are refused.
         trace: Records which bytes were read.
 
@@ -86,7 +86,7 @@ def read_tables(table: Table, slot: int, totals: Totals) -> list[Table]:
 def read_names(table: Table, slot: int, totals: Totals, what: str) -> tuple[str, ...]:
     """Read a vector of names (G-030).
 
-    A name whose reference was never set is empty, which stands for the default (G-053): a client in JavaScript writes
+    A name whose reference was never set is read as empty, which means the default (G-053): a JavaScript client writes
     the names of its inputs in this way, and other servers accept that.
     """
     start, count = table.vector(slot, 4)

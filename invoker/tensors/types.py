@@ -1,4 +1,4 @@
-"""`Tensor` and its twelve types, as GraphPipe has them; plain Python, numpy is not needed.
+"""`Tensor` and GraphPipe's twelve types of tensors, in plain Python without numpy.
 
 Source: GraphPipe specification, "Tensor"; docs/reference/graphpipe.md 1.1 and 1.2.
 """
@@ -12,11 +12,11 @@ from typing import Final
 import msgspec
 
 MAX_RANK: Final = 32
-"""Dimensions of a tensor (G-025)."""
+"""The most dimensions of a tensor (G-025)."""
 
 
 class TensorType(enum.IntEnum):
-    """Ids of types; names as the schema has them."""
+    """The ids of tensor types, with the names of the schema."""
 
     NULL = 0
     UINT8 = 1
@@ -34,7 +34,7 @@ class TensorType(enum.IntEnum):
 
 
 ITEM_BYTES: Final = (0, 1, 1, 2, 2, 4, 4, 8, 8, 2, 4, 8, 0)
-"""Bytes of one element, by type; 0 where it has none or any."""
+"""Bytes of one element, by type; 0 for NULL and for strings, whose length varies."""
 
 _NAMES: Final = {one: one.name.capitalize() for one in TensorType}
 
@@ -43,10 +43,10 @@ class Tensor(msgspec.Struct, frozen=True):
     """Elements in row-major order.
 
     Attributes:
-        type: Never NULL.
-        shape: Sizes of the dimensions, none negative; empty for a scalar, which has one element.
-        data: Little-endian bytes of all elements: a flat view, often on the buffer that was received. For STRING a
-            list of the elements, bytes of any content.
+        type: The tensor type; never NULL.
+        shape: The sizes of the dimensions, none negative; empty for a scalar, which has one element.
+        data: The little-endian bytes of all elements, as a flat view, often on the received buffer. For STRING a list
+            of the elements, which are bytes of any content.
     """
 
     type: TensorType
@@ -55,13 +55,13 @@ class Tensor(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The size of the elements in bytes; a string counts with the four bytes of its length."""
+        """The size of the elements in bytes; each string counts with four more bytes for its length."""
         data = self.data
         return sum(map(len, data)) + 4 * len(data) if isinstance(data, list) else len(data)
 
 
 def count_of(shape: Sequence[int]) -> int:
-    """How many elements a shape has; exact, however large (G-042)."""
+    """How many elements a shape has; never overflows (G-042)."""
     count = 1
     for size in shape:
         count *= size
@@ -69,7 +69,7 @@ def count_of(shape: Sequence[int]) -> int:
 
 
 def spelled(type_: int) -> str:
-    """The name of a type as the schema spells it, such as ``Float32``; ``type 13`` for an id without a name."""
+    """The name of a type in the schema, such as ``Float32``; ``type 13`` for an id without a name."""
     try:
         return _NAMES[TensorType(type_)]
     except ValueError:

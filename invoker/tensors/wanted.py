@@ -13,13 +13,13 @@ from invoker.fields.aliases import bare, notes
 
 
 class Casting(enum.Enum):
-    """Which arrays of other types are accepted; it is put beside the array in ``Annotated``."""
+    """Says which arrays of other types are accepted; it is written after the array in ``Annotated``."""
 
     SAME_KIND = "same_kind"
 
 
 class ArrayType(msgspec.Struct, frozen=True):
-    """The data of an annotation like ``NDArray[np.float32]``.
+    """The parsed form of an annotation such as ``NDArray[np.float32]``.
 
     Attributes:
         scalar: The class of its elements, which may be abstract (``np.floating``); None if any class is accepted.
@@ -31,7 +31,7 @@ class ArrayType(msgspec.Struct, frozen=True):
 
 
 def array_type(annotation: Any) -> ArrayType | None:
-    """The type that ``np.ndarray``, ``NDArray[...]`` or ``np.ndarray[shape, dtype]`` means.
+    """The array type of ``np.ndarray``, ``NDArray[...]`` or ``np.ndarray[shape, dtype]``.
 
     None for any other annotation.
     """
@@ -50,7 +50,7 @@ def array_type(annotation: Any) -> ArrayType | None:
 
 
 def array_spelled(annotation: Any) -> str:
-    """The annotation without its shape, such as ``NDArray[float32]``; empty if it is no array."""
+    """The annotation without its shape, such as ``NDArray[float32]``; empty if it is not an array."""
     wanted = array_type(annotation)
     if wanted is None:
         return ""

@@ -1,7 +1,7 @@
 """Writes the messages of GraphPipe, and single tensors.
 
-Every vector is written, also an empty one, except that a response has either tensors or errors (G-064, D20): some
-readers fail without a shape (G-099). The bytes of large tensors are not copied: see `invoker.tensors.layout`.
+Empty vectors are written as well, since some readers fail without a shape (G-099); but a response has either tensors or
+errors (G-064, D20). The bytes of large tensors are not copied: see `invoker.tensors.layout`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from invoker.tensors.messages import InferRequest, IOMetadata, MetadataResponse
 from invoker.tensors.types import Tensor
 
 METADATA_REQUEST: Final = bytes.fromhex("0c00000008000c000b000400080000000c000000000000020400040004000000")
-"""A request for metadata: it is always the same."""
+"""The bytes of a request for metadata, which are always the same."""
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def write_infer_response(tensors: Sequence[Tensor]) -> Written:
 
 
 def write_error_response(errors: GraphPipeError | Sequence[GraphPipeError]) -> bytes:
-    """Write the error of a failed request; of several errors the first is the one that counts (G-084)."""
+    """Write the errors of a failed request, the most important one first (G-084)."""
     several = (errors,) if isinstance(errors, GraphPipeError) else errors
     layout = Layout()
     first = layout.references(layout.table(_ERRORS) + 4, len(several))
