@@ -1,8 +1,8 @@
-"""`Context`: what a function may know about its invocation.
+"""`Context`: gives a function access to its invocation.
 
 A parameter annotated ``Context`` receives it. The engine fills it in once an invocation; nothing in it is shared with
-another invocation (R-012). What a function asks while it runs goes to the `Run` that its driver has bound, from before
-the function is called until its code has ended.
+another invocation (R-012). Its methods call the `Run` that the driver binds before the function is called, and releases
+after the function's code has ended.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Argument: TypeAlias = "Message[bytes] | AsyncIterator[Message[bytes]]"
 
 
 class Scope(Protocol):
-    """What a function can reach beyond its own invocation; called on the loop, except `here`.
+    """Gives a function access to other functions and the store; called on the loop, except `here`.
 
     The engine gives each invocation the scope of the catalogue, unless the session opened it with another one. Values
     are encoded (see `invoker.execution.bodies.values`), so a function in another process can use it over a pipe.
 
     Attributes:
-        carries: The media types in which arguments travel, as an ``Accept`` list.
+        carries: The media types that arguments may have, as an ``Accept`` list.
     """
 
     carries: str
@@ -36,15 +36,15 @@ class Scope(Protocol):
     def call(
         self, caller: Context, name: str, args: Sequence[Argument], kwargs: Mapping[str, Argument], *, streams: bool
     ) -> AsyncIterator[Message[bytes]]:
-        """Invoke another function, and give its result. A caller that stops before the end calls ``aclose``.
+        """Invoke another function, and yield its result. A caller that stops before the end calls ``aclose``.
 
         Args:
-            caller: The context of the invocation that asks; its deadline and metadata are passed on, and the functions
+            caller: The context of the calling invocation; its deadline and metadata are passed on, and the functions
                 that it calls end with it.
             name: The name of the function.
             args: By position.
             kwargs: By keyword.
-            streams: Whether each value is given by itself as it comes; otherwise one message has the whole result.
+            streams: Whether each value is yielded as it comes; otherwise one message has the whole result.
 
         Raises:
             NestedError: The invocation was refused or has failed.
@@ -60,7 +60,7 @@ class Scope(Protocol):
         """
 
     def ask(self, caller: Context, question: Any) -> Awaitable[Any]:
-        """Ask the store a question, and give its answer."""
+        """Ask the store a question, and return its answer."""
 
 
 class Callee(Protocol):
@@ -71,17 +71,17 @@ class Callee(Protocol):
 
 
 class Run(Protocol):
-    """The operations of the driver that a context uses."""
+    """The methods of a driver that a context calls."""
 
     @property
     def outputs(self) -> Sequence[Any]:
-        """The outputs of the invocation; each has an ``index`` and a ``name``, and says whether it ``is_wanted``."""
+        """The outputs of the invocation; each has the attributes ``index``, ``name`` and ``is_wanted``."""
 
     def is_over(self) -> bool:
         """Whether the invocation has ended, or its caller is gone."""
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Block the calling thread until the loop has run ``awaitable``, and give its result (R-034)."""
+        """Block the calling thread until the loop has run ``awaitable``, and return its result (R-034)."""
 
     def send(self, index: int, value: Any) -> Any:
         """Emit a value on an output; waits while the peer is slow, and is awaited by an async function."""
@@ -90,13 +90,13 @@ class Run(Protocol):
         """End an output before the function returns; awaited by an async function."""
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Invoke another function, and give its result; awaited by an async function."""
+        """Invoke another function, and return its result; awaited by an async function."""
 
     def stream(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Invoke another function, and give an iterator of its values; an async iterator to an async function."""
+        """Invoke another function, and return an iterator of its values; an async iterator for an async function."""
 
     def ask(self, question: Any) -> Any:
-        """Ask the store by the scope of the invocation, and give its answer; awaited by an async function."""
+        """Ask the store by the scope of the invocation, and return its answer; awaited by an async function."""
 
     @property
     def variables(self) -> Any:
@@ -118,7 +118,7 @@ class Inputs(Sequence[Any]):
         self._own_names = own_names
 
     def __getitem__(self, key: Any) -> Any:
-        """Give the stream with this index or name.
+        """Return the stream with this index or name.
 
         Raises:
             IndexError: No input has this index.
@@ -173,10 +173,10 @@ class Outputs:
         self._context = context
 
     def __getitem__(self, key: int | str) -> OneOutput:
-        """Give the output with this index or name.
+        """Return the output with this index or name.
 
         Raises:
-            EncodeError: No output has it.
+            EncodeError: No output has this index or name.
         """
         return OneOutput(self._context, find_output(key, _outputs(self._context, key), self._context.output_names))
 
@@ -189,10 +189,10 @@ class Outputs:
 
 
 class Context:
-    """What a function may know and do about its invocation; a parameter annotated ``Context`` receives it.
+    """Access to an invocation for its function: a parameter annotated ``Context`` receives it.
 
     Attributes:
-        invocation_id: Identifies the invocation within the process; the log has the same.
+        invocation_id: The id of the invocation within the process, as in the log.
         function: The name by which callers choose the function.
         input_names: The names that the caller gave to the inputs; empty if it gave none (R-059).
         output_names: The names that the caller gave to the outputs; empty if it gave none.
@@ -200,10 +200,10 @@ class Context:
         metadata: The gRPC metadata or HTTP headers of the call.
         deadline: When the invocation must have ended, on the clock of `time.monotonic`; None if there is no deadline.
         inputs: The input streams, by index or by name.
-        configs: What the caller configured for this invocation, in protocols that have configs.
+        configs: The configs that the caller sent for this invocation, in protocols that have configs.
         caller: The context of the function that called this one by `call` or `stream`; None if a peer did.
         callees: For drivers: nested calls that end with this invocation; None as long as there was none.
-        scope: For drivers: what the function can reach.
+        scope: For drivers: access to other functions and the store.
     """
 
     __slots__ = (
@@ -241,11 +241,11 @@ class Context:
         self._is_released = False
 
     def bind(self, run: Run) -> None:
-        """For drivers: from now on ``run`` answers the function's questions."""
+        """For drivers: set the `Run` that the methods of this context call from now on."""
         self.run = run
 
     def release(self) -> None:
-        """For drivers: unbind the context, which may live longer than the function's code runs."""
+        """For drivers: unbind the `Run`, since the context may live longer than the function's code runs."""
         self.run = None
         self.inputs = _NO_INPUTS
         self._is_released = True
@@ -266,7 +266,7 @@ class Context:
             self.callees.discard(callee)
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """For drivers: block the calling thread until the loop has run ``awaitable``, and give its result (R-034).
+        """For drivers: block the calling thread until the loop has run ``awaitable``, and return its result (R-034).
 
         Raises:
             TypeError: The awaitable cannot be awaited here.
@@ -279,9 +279,9 @@ class Context:
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Call another function that this process serves, and return its result. An async function awaits it.
 
-        A function that gives several values returns a list of them. An iterator gives values to a streaming parameter.
-        The call gets the deadline and the metadata of this invocation, and ends with it. The call raises NestedError if
-        it is refused or fails; if that error is not caught, this invocation ends with its status.
+        For a function that gives several values the result is a list. An iterator as an argument feeds a streaming
+        parameter. The call gets the deadline and the metadata of this invocation, and ends with it. The call raises
+        NestedError if it is refused or fails; if that error is not caught, this invocation ends with its status.
         """
         return _run_of(self).call(name, args, kwargs)
 
@@ -301,7 +301,7 @@ class Context:
         """The variables of the tool bridge's session in which the function was called: get, set, delete and list.
 
         ``ctx.variables.get("model", "small")``, ``ctx.variables.set("step", 3)``; an async function awaits them. They
-        raise VariableError, for example where the function was not called in a session.
+        raise VariableError, for example if the function was not called in a session.
         """
         return _run_of(self).variables
 
@@ -338,10 +338,10 @@ class Context:
         return bool(outputs[find_output(output, outputs, self.output_names)].is_wanted)
 
     def config(self, kind: type[Any]) -> Any:
-        """The first of `configs` of a kind, which is a protobuf message class or ``dict``; None if there is none.
+        """The first of `configs` of a class, which is a protobuf message class or ``dict``; None if there is none.
 
         Raises:
-            ValueError: A config is said to be of this kind, but cannot be parsed.
+            ValueError: A config has the type URL of this class, but cannot be parsed.
         """
         for one in self.configs:
             found = _as(one, kind)
@@ -363,7 +363,7 @@ _NO_INPUTS = Inputs(())
 
 
 def _as(config: Any, kind: type[Any]) -> Any:
-    """A config as a ``kind``; None if the config is of another type."""
+    """Convert a config to class ``kind``; None if the config has another type."""
     if isinstance(config, kind):
         return config
     if kind is dict:

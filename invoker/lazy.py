@@ -1,4 +1,4 @@
-"""`lazy`: names of a package whose modules are imported on first use (PEP 562)."""
+"""`lazy`: makes names of a package whose modules are imported on first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
-    """The error that Python itself raises for a name that a module does not have."""
+    """The error that Python itself raises for an unknown name of a module."""
     return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
@@ -19,9 +19,9 @@ def lazy(
     """Make the functions that a package assigns to ``__getattr__`` and ``__dir__``.
 
     Args:
-        package: Its own name.
+        package: The name of the package.
         names: A dict from each module to the names that it defines, separated by blanks.
-        base: The package of all these modules; empty: they are given by their whole names.
+        base: The package of all these modules; empty: ``names`` has their full names.
     """
     where = {name: f"{base}.{module}".lstrip(".") for module, some in names.items() for name in some.split()}
 

@@ -1,4 +1,4 @@
-"""Media types, the ranges of an Accept list, and which type is chosen.
+"""Parses media types and Accept lists, and ranks the types that a peer accepts.
 
 Theory. A peer lists media *ranges* (``text/plain;q=0.2, application/*, */*;q=0``). The server has a list of *available*
 essences in its own order, where a family such as ``application/*+json`` stands for every concrete type that matches it.
@@ -22,10 +22,10 @@ from functools import lru_cache
 import msgspec
 
 MAX_RANGES = 256
-"""Elements of an Accept list that are looked at; a longer list is an attack on our time, and its rest is ignored."""
+"""How many elements of an Accept list are read; the rest of a longer list is ignored, since it may be an attack."""
 
 _CACHED_LENGTH = 512
-"""Longer texts are parsed each time, so that the caches stay small in bytes."""
+"""The most characters of a text whose result is cached; longer texts are parsed each time."""
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105 - a token of RFC 9110
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*+"'
@@ -43,7 +43,7 @@ class MediaType(msgspec.Struct, frozen=True):
     Attributes:
         type: The part before the slash, in lower case.
         subtype: The part after the slash, in lower case.
-        params: Names in lower case and unquoted values, in the order they came.
+        params: Pairs of a name in lower case and an unquoted value, in their original order.
     """
 
     type: str
@@ -62,7 +62,7 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def charset(self) -> str | None:
-        """The charset parameter as it was written."""
+        """The charset parameter as it was sent."""
         return self.param("charset")
 
     @property
@@ -78,7 +78,7 @@ class MediaType(msgspec.Struct, frozen=True):
         return None
 
     def only(self, *names: str) -> MediaType:
-        """The same type with only these parameters; of a repeated one the first counts."""
+        """The same type with only these parameters; of a repeated parameter the first counts."""
         kept: dict[str, str] = {}
         for name, value in self.params:
             if name in names:
@@ -94,7 +94,7 @@ class Range(msgspec.Struct, frozen=True):
 
     Attributes:
         media_type: Type and parameters without q.
-        q: 0 to 1; 1 where it is missing or invalid.
+        q: The quality, 0 to 1; 1 if it is missing or invalid.
         position: The position in the list, counted over well-formed elements.
     """
 
@@ -112,7 +112,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 ANY: tuple[Range, ...] = (Range(MediaType("*", "*")),)
-"""What a peer without a preference accepts."""
+"""The parsed Accept list of a peer without a preference."""
 
 
 def parse(text: str) -> MediaType:
@@ -220,7 +220,7 @@ def _ranges(accept: str) -> tuple[Range, ...]:
             break
         text = element.strip()
         if text == "*" or text.startswith("*;"):
-            text = "*/*" + text[1:]  # old Java clients send a lone star
+            text = "*/*" + text[1:]  # old Java clients send only `*`
         try:
             one = _parse(text)
         except ValueError:

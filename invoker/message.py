@@ -1,7 +1,7 @@
-"""`Message` is a payload with its media type and headers; `Headers` is how functions look headers up.
+"""`Message` is a payload with its media type and headers; `Headers` is a mapping that ignores the case of names.
 
-Inside the invoker a message always carries bytes (``Message[bytes]``); next to the user's function it carries the
-decoded value. Messages are never changed after they were made, so they may be shared freely between threads.
+Inside the invoker a message always carries bytes (``Message[bytes]``); the user's function sees the decoded value.
+Messages are never changed after they were made, so they may be shared freely between threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from invoker.errors import EncodeError
 
 REFERENCE = "reference"
-"""The header of a message whose content lies elsewhere; its value is the URI."""
+"""The header of a message whose content is elsewhere; its value is the URI."""
 
 METADATA = "invoker-metadata"
 """The header of a message that a function gave as `Metadata`; its value is the key."""
@@ -22,7 +22,7 @@ METADATA = "invoker-metadata"
 T = TypeVar("T")
 
 
-# A dict, because `dict(headers)` copies the entries only of a dict, instead of looking each name up.
+# A subclass of dict, because `dict(headers)` then copies the entries instead of looking each name up.
 class Headers(dict[str, str]):
     """Headers of a message: looked up without regard to case, iterated in their original spelling.
 
@@ -54,7 +54,7 @@ class Headers(dict[str, str]):
         return self._by_folded_name().get(name.lower(), default)
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]  # a dict's own would mind the case
-        """The names as they came; ``in`` ignores their case."""
+        """The names in their original spelling; ``in`` ignores their case."""
         return KeysView(self)
 
     def _by_folded_name(self) -> dict[str, str]:
@@ -80,7 +80,7 @@ EMPTY: Headers = Headers()
 
 
 def as_headers(items: Mapping[str, str]) -> Headers:
-    """Headers as functions see them; an empty mapping costs nothing."""
+    """Convert a mapping to `Headers`; an empty mapping costs nothing."""
     if isinstance(items, Headers):
         return items
     return Headers(items) if items else EMPTY
@@ -90,8 +90,8 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
     """A value with its headers and media type. A function may take and give messages instead of plain values.
 
     Attributes:
-        payload: The value. (Where functions are not concerned, it is the ``bytes`` of the encoded value.)
-        headers: Names and values as the caller sent them, or as the caller shall get them.
+        payload: The value; inside the invoker, the ``bytes`` of the encoded value.
+        headers: The names and values that the caller sent, or that the caller will get.
         media_type: The media type of the payload; empty means the one that the caller accepts.
     """
 
@@ -101,7 +101,7 @@ class Message(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """Says where a value can be fetched.
+    """A reference to a value that can be fetched.
 
     A function gives it instead of the value, and the caller fetches the value itself.
 
@@ -118,14 +118,14 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """Information between the items that a generator gives: its progress, the unit of the next items.
+    """Information that a generator yields between its items, such as its progress.
 
     It need not be of the type that the generator declares. StreamTool of the tool bridge sends it as metadata. In other
     protocols it is a message with the header ``invoker-metadata``, whose value is the key.
 
     Attributes:
         key: The name of the information.
-        value: Anything that the caller's codec takes.
+        value: Any value that the caller's codec can encode.
     """
 
     key: str
@@ -148,7 +148,7 @@ def find_output(target: int | str, outputs: Sequence[Any], given_names: Sequence
     """The index of an output by index or by name; names that the caller gave come first.
 
     Raises:
-        EncodeError: No such output.
+        EncodeError: There is no such output.
     """
     if not isinstance(target, str):
         if 0 <= target < len(outputs):

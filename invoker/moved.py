@@ -1,6 +1,6 @@
 """Makes old names of modules work for one release: `lead` is called once by `invoker` itself.
 
-An import of an old name gives the module of the new name, the very same object, with a DeprecationWarning.
+An import of an old name returns the module of the new name, the same object, with a DeprecationWarning.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ their own; a row that ends with a dot holds only for those below it.
 """
 
 DISTRIBUTIONS: Final = {"conformance": ("invoker_conformance", "stream-invoker-conformance")}
-"""Maps the old name of a package, without ``invoker.``, that is a distribution of its own now to the new name of the
-package and the name to install."""
+"""Maps old names of packages, without ``invoker.``, that are now separate distributions to the new name of the package
+and the name to install."""
 
 RENAMED: Final = {
     "conformance.evergreen.requirements": "invoker_conformance.catalogue",
@@ -195,14 +195,14 @@ RENAMED: Final = {
 """Maps old names of modules, without ``invoker.``, to their names in such a distribution, where these differ."""
 
 KEPT: Final = frozenset({"aggregators", "secagg"})
-"""Old names that are public, and stay."""
+"""Old names that are public and remain valid."""
 
 GONE: Final = {
     "author.calling": "`Binder` of `invoker.author.binding`",
     "author.traits": "options of protocols (`from invoker.protocols import evergreen, graphpipe, toolbridge`), and "
     "fields of FunctionSpec: safe, version, examples, options",
 }
-"""Modules that no single module has followed, without ``invoker.``, and what their names are now."""
+"""Modules, without ``invoker.``, that were split into several, and the new places of their names."""
 
 NAMES: Final = {
     "author.traits": {
@@ -223,7 +223,7 @@ NAMES: Final = {
         "WholeFront": "WholeHandler",
     },
 }
-"""By module, names that authors of protocols may have imported, and what they are now: a name of the same module, or
+"""By module, old names that authors of protocols may have imported, and the new ones: a name of the same module, or
 ``module:name``.
 """
 
@@ -259,7 +259,7 @@ def lead() -> None:
 
 
 def lead_names(module_name: str) -> None:
-    """Offer the names of a loaded module that are in `NAMES` by their old names, too, with a DeprecationWarning."""
+    """Make the old names in `NAMES` work for a loaded module, with a DeprecationWarning."""
     module = sys.modules[module_name]
     names = NAMES.get(module_name.removeprefix("invoker."), {})
 
@@ -311,7 +311,7 @@ class _Alias(Loader):
         return module
 
     def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002 - as the import system calls it
-        """The code of the module, for ``python -m`` and its old name.
+        """The code of the module, for ``python -m`` with its old name.
 
         A worker from before a reload starts its child processes in this way until it has retired.
         """
@@ -325,7 +325,7 @@ class _Alias(Loader):
 
 
 class _Gone(Loader):
-    """Makes a module from the names that are now in other modules."""
+    """Makes a module of which the names are now in other modules."""
 
     def exec_module(self, module: ModuleType) -> None:
         lead_names(module.__name__)

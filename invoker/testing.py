@@ -1,4 +1,4 @@
-"""Test a function without a server, or with a real one.
+"""Helps to test functions, without a server or with a real one.
 
 `Harness` runs a function in memory through the real session, negotiation, codecs and drivers; only the sockets are
 missing::
@@ -51,7 +51,7 @@ class Result:
 
     Attributes:
         frames: Every message with the number of its output, in the order in which they were sent.
-        error: The error that the run ended with; None for OK.
+        error: The error with which the run ended; None for OK.
     """
 
     frames: list[tuple[int, Message[bytes]]] = field(default_factory=list)
@@ -77,12 +77,12 @@ class Harness:
 
     Args:
         function: A function of any shape that can be served, or its entrypoint.
-        registry: Codecs; default: the built-in ones and those that the function's module registers with ``@codec``.
+        registry: The codecs; None: the built-in ones and those that the function's module registers with ``@codec``.
         check_outputs: Whether values that do not fit the function's return annotation are refused, as in a server.
-        calls: The functions that `Context.call` and `Context.stream` reach, by name: real functions, or fakes.
+        calls: The functions that `Context.call` and `Context.stream` can call, by name: real functions, or fakes.
 
     Raises:
-        StartupError: The function cannot be loaded or understood; the text is the one that serving it would give.
+        StartupError: The function cannot be loaded or understood; the text is the same as when it is served.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Harness:
         Args:
             inputs: For each input, an iterable of values, or of `Message`s with media type and headers. Iterables after
                 those of the inputs are for the options, in the order of the signature.
-            accept: The media types that the caller accepts, for each output; the default is any.
+            accept: The media types that the caller accepts, for each output; None: any.
 
         Raises:
             InvocationError: The run failed; the error is the one that a caller would get.
@@ -134,7 +134,7 @@ class Harness:
             return await self._run(self._frames(inputs, accept))
 
     def frames(self, *frames: bytes) -> Result:
-        """Run the function over serialised InputSignals, as they would come from the wire."""
+        """Run the function over serialised InputSignals, as they would come from a client."""
         return asyncio.run(self._run(iter(frames)))
 
     async def _run(self, frames: Iterator[bytes]) -> Result:
@@ -166,7 +166,7 @@ class Harness:
         return Result(sent, error, self.registry)
 
     def _frames(self, inputs: Sequence[Iterable[Any]], accept: str | Sequence[str] | None) -> Iterator[bytes]:
-        """A StartFrame, then the values of all inputs in turn."""
+        """Make a StartFrame, then the frames with the values of all inputs in turn."""
         spec = self.function.spec
         default = ["*/*"] * (len(spec.outputs) or spec.open_outputs)
         accepts = [accept] if isinstance(accept, str) else list(accept or default)
@@ -221,7 +221,7 @@ class TestServer:
 
     Attributes:
         grpc: The address of the gRPC port, as ``127.0.0.1:PORT``.
-        http: The address of the HTTP port, likewise.
+        http: The address of the HTTP port, as ``127.0.0.1:PORT``.
     """
 
     __test__ = False  # for pytest: this is no test class, despite its name
@@ -233,7 +233,7 @@ class TestServer:
 
     def log(self) -> str:
         """The output of the server so far."""
-        # The server writes by the same open file, so a seek here would move where its next line goes.
+        # The server writes to the same open file, so a seek here would move the place of its next line.
         descriptor = self._log.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 

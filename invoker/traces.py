@@ -1,12 +1,12 @@
-"""`Trace`: to which trace an invocation belongs, by the headers of W3C Trace Context.
+"""`Trace`: the trace of an invocation, from the headers of W3C Trace Context.
 
-A caller that traces sends ``traceparent: 00-TRACE-PARENT-FLAGS``: the id of the whole trace, and that of its own span,
-of which this invocation becomes a child. The child's own id is made here, for each invocation. A caller that sends
-none, or an invalid one, is not part of a trace, and then a new one begins, as the specification asks. Nothing is
-exported here: a function that exports spans finds the ids in `Context.trace`.
+A caller that traces sends ``traceparent: 00-TRACE-PARENT-FLAGS``: the id of the whole trace, and the id of its own
+span, of which this invocation becomes a child. The id of the child's span is made here, for each invocation. If a
+caller sends no valid header, a new trace begins, as the specification requires. Nothing is exported here: a function
+that exports spans finds the ids in `Context.trace`.
 
-The transport of a request knows the span before the function runs, and passes it on by the header `SPAN`, which no
-client can set.
+The HTTP transport makes the span before the function runs, and passes it on by the header `SPAN`, which no client can
+set.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PARENT: Final = re.compile(
 _SPAN: Final = re.compile(r"[0-9a-f]{16}")
 _REQUEST: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _KNOWN_FLAGS: Final = 0x03
-"""Sampled, and that the trace's id is random."""
+"""The flags: sampled, and a random trace id."""
 _MOST_STATE: Final = 8192
 
 
@@ -56,7 +56,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def traceparent(self) -> str:
-        """The header for calls that this invocation makes, and for its answer."""
+        """The value of the header ``traceparent`` for calls that this invocation makes, and for its response."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}"
 
     @property
@@ -67,7 +67,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
-    """The trace to which an invocation belongs; a new one, if no header has one.
+    """The trace to which an invocation belongs; a new one if the metadata has none.
 
     Args:
         metadata: The metadata of the call.
@@ -93,19 +93,19 @@ def trace_of(metadata: Headers, *, caller: Trace | None = None) -> Trace:
 
 
 def trace_id_of(metadata: Headers) -> str:
-    """The id of the trace that the headers name; empty if they name none."""
+    """The trace id in the headers; empty if there is none."""
     found = _parsed(metadata)
     return found["trace"] if found is not None else ""
 
 
 def request_id_of(metadata: Mapping[str, str]) -> str:
-    """The caller's id of its request, at most 128 visible ASCII characters; empty if it sent no such text."""
+    """The caller's id of its request, at most 128 visible ASCII characters; empty if it sent no valid id."""
     sent = metadata.get(REQUEST_ID, "")
     return sent if _REQUEST.fullmatch(sent) else ""
 
 
 def begun(traceparent: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """A new span for a request with this header, and the headers of the response that carry it; None: it is not valid.
+    """A new span for a request with this header, and its response headers; None if the header is invalid.
 
     The W3C's draft names the header for responses ``traceresponse``; most clients look at ``traceparent``.
     """

@@ -1,3 +1,3 @@
-"""The command line: serving, calling, talking, explaining."""
+"""The command line, ``python -m invoker``."""
 
 __all__: list[str] = []

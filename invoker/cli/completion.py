@@ -1,6 +1,7 @@
 """``python -m invoker completion SHELL``: prints a script that completes commands and flags in bash, zsh or fish.
 
-The script contains all words, so no interpreter starts when TAB is pressed; print the script again after an update.
+The script contains all commands and flags, so that TAB does not start Python; after an update it has to be printed
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _by_word() -> list[str]:
-    """The commands in the order in which a script checks them: "serve" is last, since that word may be left out."""
+    """The commands in the order in which a script checks them: "serve" is last, since it may be left out."""
     return sorted(commands(), key="serve".__eq__)
 
 
@@ -61,7 +62,7 @@ def _flags(command: str) -> list[_Flag]:
         made = argparse.ArgumentParser()
         if command in modules:
             modules[command].add_arguments(made)
-    return [_flag(one) for one in made._actions if one.option_strings]  # noqa: SLF001 - argparse shows it nowhere else
+    return [_flag(one) for one in made._actions if one.option_strings]  # noqa: SLF001 - argparse has no public way to list the flags
 
 
 def _flag(action: argparse.Action) -> _Flag:

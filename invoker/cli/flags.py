@@ -18,7 +18,7 @@ _OTHERS = {
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """All commands, also those of the protocols, each with its kind of argument and its description."""
+    """All commands, including those of the protocols, each with its arguments and its description."""
     return _SERVE | {one.name: (one.takes, one.about) for one in TABLE.verbs} | _OTHERS
 
 

@@ -1,8 +1,8 @@
-"""``python -m invoker inspect mymod:fn``: says how a function was understood, without starting it.
+"""``python -m invoker inspect mymod:fn``: shows how a function was understood, without starting it.
 
-Shown are its inputs and outputs with their types and media types, its style, its hooks, its form as an action and, if
-it takes arrays, as a model of tensors, and warnings. Where it was not understood, the one sentence that serving would
-end with goes to stderr and the exit code is not 0.
+It shows the inputs and outputs with their types and media types, the style, the hooks, the form as an action and, for
+functions of arrays, as a model of tensors, and warnings. If the function was not understood, the error that serving
+would report is printed on stderr and the exit code is not 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the description of a function, or of each function of a catalogue.
 
     Returns:
-        The exit code: 0, that of the error, or 141 when the reader of the output has gone.
+        The exit code: 0, that of the error, or 141 if the output was closed by its reader.
     """
     listing: Listing | None = getattr(args, "listing", None)
     kind, file = listing.kind if listing is not None else "functions", TABLE.entry_file(args.entrypoint)
@@ -208,7 +208,7 @@ def _rows(label: str, streams: tuple[StreamSpec, ...], *, none: str, is_open: bo
 
 
 def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
-    """List the inputs that a caller may give besides the required ones (R-164)."""
+    """The inputs that a caller may give in addition to the required ones (R-164)."""
     shown = {one.name for one in spec.inputs}
     is_mapped = spec.style is Style.REQUEST_REPLY and all(one.is_ignored for one in spec.inputs)
     rows: list[tuple[str, str]] = []
@@ -223,7 +223,7 @@ def _options(spec: FunctionSpec) -> list[tuple[str, str]]:
 
 
 def _default(spec: FunctionSpec, option: StreamSpec) -> dict[str, str]:
-    """The default of an option, as Python writes it, and cut where it is long; nothing for ``*args``."""
+    """The default of an option as Python source, cut if it is long; empty for ``*args``."""
     of = {one.stream.name: one for one in spec.call.parameters if one.stream is not None and not one.is_variadic}
     return {"default": _BRIEF.repr(of[option.name].default)} if option.name in of else {}
 

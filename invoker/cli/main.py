@@ -1,7 +1,7 @@
-"""The command line: ``python -m invoker ENTRYPOINT`` serves; other commands call, talk, explain and judge.
+"""The command line: ``python -m invoker ENTRYPOINT`` serves; ``python -m invoker COMMAND`` runs another command.
 
-Exit codes: 0 a clean end, 1 a failure (one line says which), 2 a bad setting or argument, 128+n when signal n came a
-second time.
+Exit codes: 0 for a clean end, 1 for a failure (explained in one line), 2 for a bad setting or argument, 128+n when
+signal n came a second time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: The arguments without the program's name; default: the process's own.
+        argv: The arguments without the program's name; None: those of the process.
 
     Returns:
         The exit code.
@@ -71,7 +71,7 @@ def _main(args: list[str], *, is_process: bool) -> int:
 
 
 def _as_asked(args: Sequence[str], sentence: str) -> str:
-    """The error of the arguments; a JSON object only if they or the environment ask for one, since people type them."""
+    """The text of an error in the arguments; a JSON object if the arguments or the environment ask for it."""
     flag = "--log-format"
     given = [two for one, two in itertools.pairwise(args) if one == flag]
     given += [one.partition("=")[2] for one in args if one.startswith(f"{flag}=")]
@@ -80,7 +80,7 @@ def _as_asked(args: Sequence[str], sentence: str) -> str:
 
 
 def _as_logged(style: str | None, sentence: str) -> str:
-    """The error that keeps the process from serving; a JSON object if its log lines would be JSON."""
+    """The text of an error for which the process cannot serve: a JSON object if its log lines would be JSON."""
     from invoker.telemetry.logs import JsonFormatter
 
     style = style or os.environ.get("INVOKER_LOG_FORMAT", "").lower()
@@ -129,7 +129,7 @@ def _serve(options: argparse.Namespace) -> int:
         try:
             return work(Assignment.taken(), config, lambda config: build(config, options.entrypoint), loop_factory)
         finally:
-            if options.is_process:  # otherwise the program that called `main` goes on
+            if options.is_process:  # otherwise the program that called `main` continues
                 limit_exit(config.hook_timeout_s)
     if config.workers > 1:
         from invoker.server.supervisor import supervise

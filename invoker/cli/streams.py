@@ -1,7 +1,7 @@
-"""The standard streams of a command: they are open when it begins, and its output is written when it ends.
+"""Makes sure that the standard streams of a command are open when it begins, and that its output is written at its end.
 
-If one of their descriptors were closed, the next file or socket would get its number, and text for a terminal would be
-written into it. And if output cannot be written at the end, Python exits with 120 and reports nothing.
+If a standard descriptor were closed, the next file or socket would get its number, and text for a terminal would be
+written into that. And if output cannot be written at the end, Python exits with 120 and reports nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def with_streams(run: Callable[[], int]) -> int:
 
 
 def arguments() -> list[str]:
-    """The arguments of the command line, as UTF-8 even where the locale knows ASCII only."""
+    """The arguments of the command line, decoded as UTF-8 even if the locale is ASCII."""
     if sys.getfilesystemencoding() == "utf-8":
         return sys.argv[1:]
     return [os.fsencode(one).decode(errors="surrogateescape") for one in sys.argv[1:]]
@@ -61,7 +61,7 @@ def _stand_in() -> None:
 
 
 def _lost(stream: Any) -> str:
-    """Why the output that a stream holds cannot be written, and is dropped; empty if it was written."""
+    """Flush a stream; returns the reason if the output cannot be written and is dropped, otherwise ""."""
     try:
         stream.flush()
     except (OSError, ValueError) as error:

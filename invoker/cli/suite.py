@@ -1,4 +1,4 @@
-"""``python -m invoker conformance``: runs the conformance suite, a distribution of its own, if that is installed."""
+"""``python -m invoker conformance``: runs the conformance suite, a separate distribution, if that is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the suite and give its exit code; 2 if it is not installed, and a sentence says what to install."""
+    """Run the suite and return its exit code; if it is not installed, print what to install and return 2."""
     if (suite := _suite()) is None:
         print(_MISSING, file=sys.stderr)
         return 2
@@ -33,5 +33,5 @@ def run(args: Sequence[str]) -> int:
 
 
 def _suite() -> Any:
-    # By name: the suite imports invoker, and invoker must not import the suite statically.
+    # Imported by name: the suite imports invoker, so invoker must not import the suite statically.
     return importlib.import_module(f"{_PACKAGE}.cli") if find_spec(_PACKAGE) is not None else None

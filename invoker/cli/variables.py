@@ -9,15 +9,15 @@ from invoker.server.table import TABLE
 from invoker.settings import setting_of
 
 _OURS = "INVOKER_"
-# Our own processes use the first two prefixes, and our tests the third. After the last prefix follows the name of a
-# key, which the operator chooses.
+# The first two prefixes are for the invoker's own processes, the third is for its tests. The last prefix is followed by
+# the name of a key that the operator chooses.
 _NOT_SETTINGS = ("INVOKER_WORKER", "INVOKER_RELOADED", "INVOKER_TEST_", "INVOKER_LLM_KEY_")
 # Kubernetes sets these variables in every pod beside a Service that is named "invoker"
 _OF_A_SERVICE = ("INVOKER_SERVICE_", "INVOKER_PORT_")
 
 
 def strays(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a sentence for each variable that begins with INVOKER_ and belongs to no setting."""
+    """Yield a sentence for each variable that begins with INVOKER_ and belongs to no setting."""
     known = [setting_of(one).env for one in TABLE.settings]
     bare_names = {one.removeprefix(_OURS): one for one in known}
     for name, value in environment.items():

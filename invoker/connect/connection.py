@@ -1,4 +1,4 @@
-"""What commands that call a server share: the options of its address and of the connection, and how they end."""
+"""Shared code of commands that call a server: the options of the address and the connection, and the exit codes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> float:
-    """A time in seconds.
+    """Parse a time in seconds.
 
     Raises:
-        argparse.ArgumentTypeError: The text is no number, or not more than 0.
+        argparse.ArgumentTypeError: The text is not a number, or not more than 0.
     """
     try:
         seconds = float(text)
@@ -57,7 +57,7 @@ def positive(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1.
+    """Parse a whole number of at least 1.
 
     Raises:
         argparse.ArgumentTypeError: The text is not such a number.
@@ -71,8 +71,8 @@ def ended(command: Callable[[], int], hint: Callable[[CallFailed], str] = lambda
     """Run a command, and return its exit code; an error is printed on stderr.
 
     Args:
-        command: Gives the exit code of a clean end.
-        hint: Advice for the case that a call fails; empty: none.
+        command: Returns the exit code of a clean end.
+        hint: Returns advice for a failed call; empty if there is none.
     """
     try:
         return command()
@@ -98,10 +98,10 @@ def complain(text: str, code: int, hint: str = "") -> int:
 
 
 def target_of(text: str) -> str:
-    """Where to connect; a lone ``:PORT`` is on this machine.
+    """The address to connect to; ``:PORT`` alone means this machine.
 
     Raises:
-        UsageError: The text is neither HOST:PORT nor a name with a scheme that gRPC knows.
+        UsageError: The text is neither HOST:PORT nor a name with a scheme of gRPC.
     """
     if text.partition(":")[0] in _SCHEMES:
         return text
@@ -126,7 +126,7 @@ def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     """The names and values of options that were given as NAME=VALUE.
 
     Raises:
-        UsageError: One has another form.
+        UsageError: A text has another form.
     """
     parted = [text.partition("=") for text in texts]
     for text, (key, sign, _) in zip(texts, parted, strict=True):

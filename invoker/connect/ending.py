@@ -1,9 +1,9 @@
-"""`Ending` knows with which status a call really ended.
+"""`Ending`: finds the status with which the peer ended a call.
 
-grpc.aio lets a write that comes too late replace the peer's status by INTERNAL, before or after that status has come
+In grpc.aio, a write after the peer's end replaces the peer's status by INTERNAL, before or after that status has come
 (grpc#36066; drop when grpcio has grpc#43486). A function may end while its caller still writes (R-114), so in riff this
-happens all the time. After such a write ``read()`` drops values that have already arrived before the status: read by
-iteration, which continues to the end.
+happens all the time. After such a write ``read()`` also drops values that have already arrived; iteration over the call
+does not, so values are read by iteration.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from invoker.errors import Status
 T = TypeVar("T")
 
 STATUS_GRACE_S = 2.0
-"""How long to wait for the peer's status when a write of ours has failed and the values have ended."""
+"""Seconds to wait for the peer's status after a write has failed and the values have ended."""
 
 POLL_S = 0.005
 
 
 class Ending:
-    """Finds the status that the peer sent, not the one that grpc.aio makes up when a write fails.
+    """Finds the status that the peer sent, instead of the one that grpc.aio makes up when a write fails.
 
     gRPC reports the first status of a call to a callback, at once. If the callback runs in the task that is writing,
     the status is made up; the peer's status replaces it later, without a callback.
@@ -50,7 +50,7 @@ class Ending:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Surround a write of the current task; there is one at a time."""
+        """A context for a write of the current task; only one write runs at a time."""
         self._writer = asyncio.current_task()
         try:
             yield
@@ -58,7 +58,7 @@ class Ending:
             self._writer = None
 
     async def status(self) -> tuple[Status, str]:
-        """The peer's status and text, once the values have ended; the made-up one if none takes its place."""
+        """The peer's status and text, once the values have ended; the made-up status if the peer's does not come."""
         assert self._rpc is not None, "watch() comes first"
         if self._known is None:
             self._known = await _status_of(self._rpc)
@@ -89,7 +89,7 @@ def _current_task() -> asyncio.Task[Any] | None:
 
 
 def _now(answer: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that does not wait, such as the status of a call that is done, and give its result."""
+    """Run a coroutine that does not wait, such as the status of a call that is done, and return its result."""
     try:
         answer.send(None)
     except StopIteration as done:

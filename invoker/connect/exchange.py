@@ -1,4 +1,4 @@
-"""`Exchange` is one streaming call on the wire: it feeds the inputs, gives the responses and has one ending.
+"""`Exchange`: one streaming call; it sends the inputs, returns the responses and ends once.
 
 Theory. Two parties work on the gRPC call: the *reader* is the task that awaits `read`; the *feeder* is a
 task that writes the first message, then those of all inputs as they become available, then half-closes::
@@ -12,8 +12,8 @@ task that writes the first message, then those of all inputs as they become avai
     OPEN   the reader's task is cancelled          as cancel(); CancelledError goes on
     OVER   -                                       read() gives None
 
-The peer may end first while we still write (R-114): late writes fail locally and mean nothing; the status is the truth.
-Back-pressure both ways is gRPC's own: nothing is queued here.
+The peer may end the call while we still write (R-114): late writes fail locally and are ignored; only the status
+counts. gRPC provides the back-pressure in both directions: nothing is queued here.
 
 Once a late write has failed, the ``read()`` of grpc.aio drops values that have already arrived (grpc#36066; see
 `Ending`). So outputs are read by iteration, which continues to the end.
@@ -39,19 +39,19 @@ Feed: TypeAlias = AsyncGenerator[bytes, None]
 """The serialised messages of one or more inputs."""
 
 CLOSE_GRACE_S = 2.0
-"""How long the iterators of inputs may take to close once the call is over."""
+"""Seconds that the iterators of inputs may take to close once the call is over."""
 
 
 class Exchange:
-    """One call; made fresh, opened once, then read to its end or cancelled.
+    """One call; it is opened once, then read to its end or cancelled.
 
     Args:
-        channel: The channel of the call; only asked for its state.
+        channel: The channel of the call; used only for its connectivity state.
         start: Makes the gRPC call.
         first: Makes the serialised message that opens the conversation, once connected; None: there is none.
-        feeds: Written concurrently, each in its own order.
+        feeds: The messages of the inputs; feeds are written concurrently, each in its own order.
         target: The address that is called, for error texts.
-        connect_timeout_s: How long to wait for a connection.
+        connect_timeout_s: Seconds to wait for a connection.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Exchange:
 
         Raises:
             ConnectFailed: There is no connection within the time limit.
-            CallFailed: The call was cancelled before.
+            CallFailed: The call was already cancelled.
         """
         if self._cancelled:
             self._over = True
@@ -117,7 +117,7 @@ class Exchange:
         self._feeder.add_done_callback(self._fed)
 
     async def read(self) -> bytes | None:
-        """Wait for the next message, as it came; None: the call ended with OK.
+        """Wait for the next serialised message; None: the call ended with OK.
 
         Raises:
             CallFailed: The call ended with another status.
@@ -130,7 +130,7 @@ class Exchange:
         return await self._read()
 
     async def refuse(self, what: str) -> CallFailed:
-        """Cancel the call because of what the peer sent, and make the error that says so."""
+        """Cancel the call because the peer sent something invalid, and return the error for that."""
         self.cancel()
         await self._end()
         return CallFailed(Status.INTERNAL, f"{self._target} sent {what}")
@@ -153,7 +153,7 @@ class Exchange:
                 part.cancel()
 
     async def close(self) -> None:
-        """Cancel what still runs and wait, for a bounded time, until the inputs are closed."""
+        """Cancel the call if it still runs, and wait for a bounded time until the inputs are closed."""
         self.cancel()
         await self._stop_feeding()
         if self._responses is not None and not self._reading:
@@ -184,7 +184,7 @@ class Exchange:
         try:
             return await anext(self._responses)
         except (StopAsyncIteration, grpc.aio.AioRpcError):
-            pass  # raised here, gRPC's error would keep the call and its connection alive
+            pass  # raising gRPC's error here would keep the call and its connection alive
         except asyncio.CancelledError:
             ours = self._cancelled and (task is None or task.cancelling() == cancels)
             self.cancel()
@@ -230,7 +230,7 @@ class Exchange:
         try:
             await rpc.done_writing()
         except (grpc.aio.AioRpcError, grpc.aio.InternalError, asyncio.InvalidStateError):
-            return  # R-114: the peer ended first, or the deadline is over (InternalError); the status says which
+            return  # R-114: the peer ended first, or the deadline has passed (InternalError)
 
     async def _pump(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes], feed: Feed) -> None:
         try:
@@ -239,7 +239,8 @@ class Exchange:
                     if not await self._write(rpc, signal):
                         return
         except asyncio.CancelledError:
-            # An input that gives up must not look like one that ended: the function would take a part for the whole.
+            # A cancelled input must not look like an ended one: the function would take the received part for the
+            # whole.
             self._fail(CallFailed(Status.CANCELLED, "an input was cancelled"))
             raise
         except Exception as error:  # noqa: BLE001 - around the caller's iterables
@@ -276,10 +277,10 @@ async def _wait_for_connection(rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> 
 
 
 async def connected(channel: grpc.aio.Channel, target: str, timeout_s: float) -> bool:
-    """Wait until there is a connection; False when it is clear that there will be none; a call then gives the reason.
+    """Wait until there is a connection; returns False when connecting has failed; a call then gets the reason.
 
     Raises:
-        ConnectFailed: This is not clear within the time limit.
+        ConnectFailed: There is neither a connection nor a failure within the time limit.
     """
     waiting = (grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.CONNECTING)
     try:

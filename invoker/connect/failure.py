@@ -41,17 +41,17 @@ class ConnectFailed(CallFailed):
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be done; the text says what to give instead."""
+    """The command line has an invalid argument; the text says what to give instead."""
 
 
 class UnknownName(UsageError):
-    """A name is given without its position, which the server may know."""
+    """An argument is given by name, and only the server knows the position of this name."""
 
 
 def explained(status: Status, detail: str, target: str) -> str:
-    """Turn gRPC's own text about an ending into one that says what to do; a peer's text stays unchanged.
+    """Replace gRPC's own text about an ending by one that says what to do; a peer's text stays unchanged.
 
-    gRPC gives only these texts, so they are compared; only texts for people depend on the result.
+    gRPC has no codes for these cases, so its texts are compared; only texts for people depend on the result.
     """
     if status is Status.UNAVAILABLE and "Connection refused" in detail and "failed to connect" in detail:
         return f"nothing listens at {target}; start the server, or check host and port"

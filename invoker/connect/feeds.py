@@ -1,4 +1,4 @@
-"""Where the values of inputs come from: iterables of either kind, alone or as pairs of index and value.
+"""The sources of the values of inputs: sync or async iterables, one for each input, or one of pairs of index and value.
 
 A feed belongs to its call: when the call ends the given iterators are closed, so that the ``finally`` of a generator
 runs at once and not when the garbage collector runs.
@@ -21,9 +21,9 @@ T = TypeVar("T")
 Values = Iterable[Any] | AsyncIterable[Any]
 """The values of one input, each a plain value or a `Message`."""
 Inputs = Sequence[Values]
-"""One iterable an input."""
+"""One iterable for each input."""
 Pairs = Iterable[tuple[int, Any]] | AsyncIterable[tuple[int, Any]]
-"""Index of the input and value, in the order in which they shall travel."""
+"""Pairs of the input's index and a value, in the order in which they are sent."""
 
 _END = object()
 
@@ -32,7 +32,7 @@ def check_inputs(inputs: Inputs) -> None:
     """Refuse inputs that are not one iterable for each input; the error has the fix.
 
     Raises:
-        TypeError: A value stands where an iterable of values is wanted.
+        TypeError: There is a plain value in place of an iterable of values.
     """
     if isinstance(inputs, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(inputs, Sequence):
         raise TypeError(f"inputs is a {type(inputs).__name__}; give one iterable an input, such as [values]")
@@ -43,7 +43,7 @@ def check_inputs(inputs: Inputs) -> None:
 
 
 async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, None]:
-    """Iterate either kind, and close the iterator at the end however it ended."""
+    """Iterate over a sync or async iterable, and close the iterator at the end, however it ended."""
     if isinstance(values, AsyncIterable):
         waiting = aiter(values)
         try:
@@ -61,7 +61,7 @@ async def iterate(values: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T, N
 
 
 def in_turn(feeds: Sequence[AsyncGenerator[T, None]], first: Collection[int]) -> list[AsyncGenerator[T, None]]:
-    """Join the feeds with these indexes, one after the other, into one that comes first; the others follow it."""
+    """Join the feeds with the indexes in ``first`` into one, which comes first; the other feeds follow."""
     ahead = [feeds[index] for index in first if index < len(feeds)]
     if not ahead:
         return list(feeds)
@@ -96,8 +96,8 @@ async def close(iterator: AsyncIterator[Any]) -> None:
 async def pull(values: Iterable[T]) -> AsyncGenerator[T, None]:
     """Iterate an iterable that blocks, in a daemon thread of its own that is never ahead of its reader.
 
-    A thread that blocks in ``next()`` cannot be stopped: it ends when that call comes back, and holds up neither the
-    loop nor the end of the process.
+    A thread that blocks in ``next()`` cannot be stopped: it ends when that call returns, and delays neither the loop
+    nor the end of the process.
     """
     loop = asyncio.get_running_loop()
     wanted: queue.SimpleQueue[asyncio.Future[Any] | None] = queue.SimpleQueue()  # holds at most one future, and the end

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 
 def metadata_pairs(*sources: Mapping[str, str | bytes]) -> tuple[tuple[str, str | bytes], ...]:
-    """The metadata of a call; of two sources that give a key, the later one counts.
+    """The metadata of a call; if two sources have the same key, the later one counts.
 
     Raises:
-        ValueError: A key or value cannot travel as gRPC metadata.
+        ValueError: A key or value is not valid gRPC metadata.
     """
     merged = {key.lower(): value for source in sources for key, value in source.items()}
     for key, value in merged.items():

@@ -1,4 +1,4 @@
-"""`Portal`: an event loop in a thread of its own, for clients without one; `on_loop`: the way into any loop."""
+"""`Portal`: an event loop in a thread of its own, for clients without one; `on_loop`: runs a finalizer on its loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Portal:
-    """An event loop in a daemon thread, and the only way into it."""
+    """An event loop in a daemon thread, and the methods that run code on it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

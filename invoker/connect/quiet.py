@@ -1,4 +1,4 @@
-"""`quieten` keeps an event loop from logging a wake-up by grpc.aio that found nothing, which is no error."""
+"""`quieten`: keeps an event loop from logging a harmless error of grpc.aio's poller."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def quieten(loop: asyncio.AbstractEventLoop) -> None:
-    """Let a loop of ours pass over the BlockingIOError of grpc.aio's poller; any other error is logged as usual.
+    """Let a loop of ours ignore the BlockingIOError of grpc.aio's poller; any other error is logged as usual.
 
-    All loops of grpc.aio in a process wait at one descriptor, and the second one finds it empty: grpc#25364; drop
-    when grpcio has grpc#36096. Loops of others are theirs to set up.
+    All loops of grpc.aio in a process wait at one descriptor, and the second one finds it empty: grpc#25364; drop when
+    grpcio has grpc#36096. Loops of other programs are not changed.
     """
     loop.set_exception_handler(_tell)
 

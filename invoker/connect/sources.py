@@ -1,7 +1,7 @@
-"""Makes the frames that the command line sends: of literals, and of lines or chunks of files and stdin.
+"""Makes the frames that the command line sends, from literals, and from lines or chunks of files and stdin.
 
 Files and stdin are read by a daemon thread (`pull`), straight from the descriptor: the loop never waits for a terminal,
-a line travels when it has been typed, and a read that never comes back cannot hold up the end of the process.
+a line is sent when it has been typed, and a read that never returns cannot delay the end of the process.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framing:
-    """How the bytes of a file become frames.
+    """How the bytes of a file are split into frames.
 
     Attributes:
         is_raw: Whether the file is not split into lines.
-        chunk_bytes: With ``is_raw``: the most that one frame may hold, sent as it arrives; 0: the whole file.
-        is_json: Every frame must be JSON; blank lines are left out.
+        chunk_bytes: With ``is_raw``, the most bytes of one frame, which is sent when they arrive; 0: the whole file is
+            one frame.
+        is_json: Whether every frame must be JSON; blank lines are left out.
         hint: The advice at the end of the error for frames that are not JSON.
     """
 
@@ -99,7 +100,7 @@ async def frames(parts: Iterable[Part], framing: Framing) -> AsyncGenerator[byte
 
 
 def _checked(payload: bytes, framing: Framing, label: str) -> bytes:
-    """Check a payload; JSON loses its byte order mark, which editors write and not every server removes."""
+    """Check a payload, and remove a byte order mark from JSON, which editors write and some servers do not accept."""
     if framing.is_json and not framing.chunk_bytes:
         payload = payload.removeprefix(BOM_UTF8)
         try:
@@ -111,7 +112,7 @@ def _checked(payload: bytes, framing: Framing, label: str) -> bytes:
 
 
 def _read(path: str, label: str, framing: Framing) -> Iterator[list[bytes]]:
-    """Give frames in batches, one batch for each read, so that a read costs a hop to a thread and a line does not."""
+    """Yield frames in batches, one batch for each read, so that threads are switched once a read, not once a line."""
     try:
         if path != STDIN:
             descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Makes a sync client of an async one: `SyncClient` for the whole, `blocking`, `giving` and `soon` for its methods.
+"""Makes a sync client from an async one: `SyncClient` is the base class, `blocking`, `giving` and `soon` make methods.
 
 ::
 
@@ -40,10 +40,10 @@ class AsyncClient(Protocol):
 
 
 class SyncPart(Generic[C]):
-    """A part of a sync client, with the methods of its namesake without ``Sync``; they block instead of being awaited.
+    """A part of a sync client, with blocking methods for those of the class without ``Sync`` in its name.
 
     Args:
-        portal: The loop on which the client runs; None: it is not open.
+        portal: The loop on which the client runs; None: the client is not open.
         source: The part of the async client.
     """
 
@@ -58,7 +58,7 @@ class SyncPart(Generic[C]):
         return self._made
 
     def _taken(self, argument: Any) -> Any:
-        """The value that the async client gets for an argument."""
+        """Convert an argument to the value that the async client gets."""
         return argument
 
 
@@ -73,7 +73,7 @@ class SyncIterator(SyncPart[AsyncIterator[T]], Iterator[T]):
 
 
 class SyncClient(SyncPart[A]):
-    """A client for code without an event loop: one runs in a thread of its own while the client is open.
+    """A client for code without an event loop; while the client is open, a loop runs in a thread of its own.
 
     It is open from ``with`` to the end of the block. Several threads may use it at once.
 
@@ -121,7 +121,7 @@ def blocking(method: Callable[..., Coroutine[Any, Any, Any]], made: Callable[[Po
 
     Args:
         method: The method of the async client.
-        made: Makes the sync form of the result; None: the result is given as it is.
+        made: Makes the sync form of the result; None: the result is returned unchanged.
     """
 
     @functools.wraps(method)
@@ -151,7 +151,7 @@ def giving(method: Callable[..., Any], made: Callable[[Portal, Any], Any] | None
 
 
 def soon(method: Callable[[C], None]) -> Callable[[Any], None]:
-    """Make a method that lets a plain method of the async client be called, without waiting; it works when closed."""
+    """Make a method that schedules a plain method of the async client; does nothing after the close."""
 
     @functools.wraps(method)
     def call(self: SyncPart[Any], /) -> None:

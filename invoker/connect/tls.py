@@ -1,4 +1,4 @@
-"""`Tls`: the certificate with which a client identifies itself, and the roots that it trusts; and its channel."""
+"""`Tls`: the certificate of a client, and the roots that it trusts; `open_channel`: makes its gRPC channel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Pem = str | Path | bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """TLS settings of a client; ``Tls()`` trusts the roots that gRPC brings along.
+    """TLS settings of a client; ``Tls()`` trusts the roots that are part of gRPC.
 
     Attributes:
         ca: Certificates of the authorities to trust.
-        cert: Our own certificate chain, for invokers that ask for one (mTLS); needs ``key``.
+        cert: The client's own certificate chain, for servers that require one (mTLS); needs ``key``.
         key: The private key of ``cert``.
-        server_name: The name to expect in the invoker's certificate, if it differs from the host in the address.
+        server_name: The name to expect in the server's certificate, if it differs from the host in the address.
 
     Raises:
         ValueError: Only one of ``cert`` and ``key`` is given.
@@ -51,16 +51,16 @@ class Tls:
 
 
 def open_channel(target: str, tls: Tls | None, max_bytes: int, *more: tuple[str, int]) -> grpc.aio.Channel:
-    """A client's channel, which connects on first use and again after the connection was lost.
+    """Make a client's channel, which connects on first use and again after the connection was lost.
 
     Proxies from environment variables are ignored, since servers are on the same network. Two clients of one target
     have separate connections, so that neither disturbs the other.
 
     Args:
         target: ``host:port``, or any name that gRPC understands.
-        tls: How to secure it; None: plain text.
+        tls: The TLS settings; None: plain text.
         max_bytes: The largest message that is accepted.
-        more: Further options.
+        more: Further options of the channel.
 
     Raises:
         OSError: A file of ``tls`` cannot be read.

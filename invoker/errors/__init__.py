@@ -31,8 +31,8 @@
     |-- InputCancelled              raised by an input whose stream ended with an error
     `-- Discarded                   a value for an output that nobody reads; its driver goes on
 
-Sorted by whose fault it is, so that a log reader knows whom to ask. A peer sees ``str(error)`` and never a traceback.
-An InvocationError makes its text of parts; `InvocationError.said_at` names inputs and outputs in other words.
+The tree is sorted by whose fault an error is. A peer sees ``str(error)`` and never a traceback. An InvocationError
+composes its text of parts; `InvocationError.said_at` can replace the part that names the input or output.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Status(enum.IntEnum):
 
 
 class InvokerError(Exception):
-    """An error with a status, the prefix that names its kind, and a detail that says what is wrong.
+    """An error with a status, a prefix that names its kind, and a detail that describes it.
 
     Args:
-        detail: What was met, what was expected, where. The peer reads it. Blanks at its beginning and end are removed:
-            HTTP/2 forbids them in a field (RFC 9113, 8.2.1), and gRPC clients in Node lose the whole text over one.
+        detail: The text for the peer: what was met, what was expected, where. Leading and trailing blanks are removed:
+            HTTP/2 forbids them in a field (RFC 9113, 8.2.1), and gRPC clients in Node then lose the whole text.
     """
 
     status: Status = Status.UNKNOWN
@@ -121,13 +121,13 @@ class InvokerError(Exception):
 
 
 class InvocationError(InvokerError):
-    """One invocation fails; all other invocations and the process continue.
+    """An error that ends one invocation; all other invocations and the process continue.
 
     Args:
         detail: What was met, what was expected. If ``place`` or ``met`` is given, the detail continues their sentence,
-            so it begins with a blank or a colon. If it is left out, the text is the usual one of the class.
-        place: The input or output that it is about; the text begins with it.
-        met: What came at the place, such as a media type; it follows the place and a colon in the text.
+            so it begins with a blank or a colon. If it is left out, the class's own text is used.
+        place: The input or output that caused the error; the text begins with it.
+        met: The value that came at the place, such as a media type; it follows the place and a colon in the text.
         why: The reason, which follows the detail and a colon in the text.
         hint: Advice for the reader, at the end of the text.
     """
@@ -154,7 +154,7 @@ class InvocationError(InvokerError):
         return self._text(self._started(f"{place}{within}", met or self.met)).strip()
 
     def inside(self, place: Place) -> Self:
-        """The same error within an outer place: its text begins with that place and then continues as before."""
+        """The same error within an outer place: the text begins with that place, followed by the former text."""
         return type(self)(f": {self._start}", place=place, why=self.why, hint=self._hint)
 
     def add_hint(self, hint: str) -> None:
@@ -166,7 +166,7 @@ class InvocationError(InvokerError):
         """Leave out the text of an exception of the author's code (R-117).
 
         Args:
-            shows: ``message``, all of it; ``type``, its type; ``none``, nothing.
+            shows: ``message`` keeps all of the exception's text; ``type`` keeps only its type; ``none`` keeps nothing.
         """
         if self.why is not None and self.why.raised and shows != "message":
             self.why = Why(self.why.raised if shows == "type" else "")
@@ -204,7 +204,7 @@ class NotAcceptable(InvocationError):
 
 
 class DecodeError(InvocationError):
-    """The media type has a codec, which cannot decode or bind this payload (R-068)."""
+    """The codec of the media type cannot decode this payload, or the value fits no parameter (R-068)."""
 
     prefix = "Invoker: Bad Input Signal"
 
@@ -259,7 +259,7 @@ class StatusError(InvocationError):
 
 
 class NestedError(StatusError):
-    """The error of a function that was called by `Context.call`; if it is not caught, it also ends the caller.
+    """The error of a function that was called by `Context.call`; uncaught, it also ends the caller.
 
     The protocol of the callee adds ``kind`` and ``details``, which may be empty.
     """
@@ -270,10 +270,10 @@ class NestedError(StatusError):
 
 
 class VariableError(StatusError):
-    """A variable of a session cannot be read or written; what `Context.variables` raises.
+    """A variable of a session cannot be read or written; raised by `Context.variables`.
 
-    ``code`` names the case: variable_name, variable_not_found, variable_quota, store, no_session; or why the
-    session is gone. ``details`` contains the code and further facts.
+    ``code`` names the case: variable_name, variable_not_found, variable_quota, store or no_session; or the reason why
+    the session has ended. ``details`` contains the code and further facts.
     """
 
     def __init__(self, status: Status, detail: str, *, code: str, **details: object) -> None:
@@ -338,7 +338,7 @@ class StartupError(InvokerError):
 
 
 class ConfigError(StartupError):
-    """A setting has a value that it cannot have (R-004)."""
+    """A setting has an invalid value (R-004)."""
 
     exit_code = 2
 
@@ -370,7 +370,7 @@ class InputCancelled(StopInvocation):
     """Raised when a function reads an input that was cut off, so that a cut never looks like an end (R-110).
 
     Attributes:
-        error: What ended the call: Cancelled, DeadlineExceeded, ProtocolViolation, ...
+        error: The error that ended the call: Cancelled, DeadlineExceeded, ProtocolViolation, ...
     """
 
     def __init__(self, error: InvocationError) -> None:

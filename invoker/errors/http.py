@@ -1,4 +1,4 @@
-"""The one table of gRPC's and HTTP's statuses: servers read it from left to right, clients from right to left.
+"""Maps gRPC's statuses to HTTP's for servers, and HTTP's to gRPC's for clients, by one table.
 
 Connect, Google's API guide and riff's HTTP adapter agree on it; statuses that only HTTP distinguishes are added for
 clients.
@@ -29,10 +29,10 @@ HTTP_STATUS: Final[Mapping[Status, int]] = {
     Status.UNAVAILABLE: 503,
     Status.DEADLINE_EXCEEDED: 504,
 }
-"""The HTTP status of a response that has only an error of this status."""
+"""The HTTP status of a response whose only content is an error, by the error's gRPC status."""
 
 STATUS: Final[Mapping[int, Status]] = {http: status for status, http in reversed([*HTTP_STATUS.items()])}
-"""The status of an error of which only the HTTP status is known: of several, the one that stands first above."""
+"""The gRPC status of an error of which only the HTTP status is known; of several, the first one in the table above."""
 
 _REFUSED: Final[Mapping[int, Status]] = {
     **STATUS,

@@ -1,4 +1,4 @@
-"""What texts of errors are made of: `Place`, `Why`, `Fault`, and what quotes names and exceptions of others."""
+"""The parts of error texts: `Place`, `Why`, `Fault`, and functions that quote names and exceptions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 LONGEST = 4096
-"""Characters of a text that others have chosen, in an error or in one piece of a traceback."""
+"""The most characters of a foreign text in an error, or in one piece of a traceback."""
 
 _SHOWN = 64
 
 _LISTED = 32
-"""The most names that a fault lists of those that exist."""
+"""The most existing names that a fault lists."""
 
 _NAME = 256
-"""The most characters of a name that a fault has as its place."""
+"""The most characters of the name that a fault has as its place."""
 
 _COMPARED = 256
-"""Characters of a name for which a similar one is looked for."""
+"""The most characters of a name for which a similar name is searched."""
 
 _LONGEST_TRACEBACK = 16 * LONGEST
 _SHOWN_OF_GROUP = 4
@@ -32,13 +32,13 @@ _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place in an invocation at which something is wrong. Two places are equal if their kind and their index are.
+    """The place of an error in an invocation. Two places are equal if their kinds and their indexes are.
 
     Attributes:
-        kind: ``input`` or ``output``; for a value that stands alone, a word for it.
-        index: Its number; None for a value that stands alone.
-        name: The name as the function calls it; empty where the text does not say it.
-        within: The part of the input or output that is wrong, in the words of the text.
+        kind: ``input`` or ``output``; for a value that is neither, a word for it.
+        index: The index of the input or output; None for any other value.
+        name: The function's name for it; empty if the text does not contain the name.
+        within: The part of the input or output that is wrong, as the text names it.
     """
 
     kind: str
@@ -66,13 +66,13 @@ class Why:
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong with what a caller gives.
+    """One mistake in the values that a caller gives.
 
     Attributes:
         code: ``missing_arg``, ``unknown_arg``, ``duplicate_arg`` or ``too_many_args``.
-        name: The place: the name of the input, or the name that the caller gave; empty where there is none.
+        name: The name of the input, or the name that the caller gave; empty if there is none.
         function: The name of the function.
-        words: What is wrong; the words follow the name of the function in the text.
+        words: The description of the mistake, which follows the name of the function in the text.
         details: Further facts by name, such as ``expected`` and ``actual``.
     """
 
@@ -91,7 +91,7 @@ class Fault(NamedTuple):
 
 
 def draining(what: str) -> str:
-    """The error text of a process that drains and is asked for new ``sessions`` or ``invocations``."""
+    """The error text for new ``sessions`` or ``invocations`` in a process that drains."""
     return f"this invoker is draining and takes no new {what}"
 
 
@@ -125,7 +125,7 @@ def too_late(function: str) -> str:
 
 
 def suggestion(name: str, known: Collection[str], otherwise: str = "") -> str:
-    """The question whether the most similar known name was meant; if none is, ``otherwise`` or all known names."""
+    """A text that suggests the most similar known name; ``otherwise``, or a list of all, if none is similar."""
     near = nearest(name, known)
     return f"did you mean {quoted(near)}?" if near else otherwise or f"there are {', '.join(known) or 'none'}"
 
@@ -138,29 +138,29 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped, so that it stays one line and does not steer a terminal."""
+    """The text with control characters escaped, so that it stays one line and cannot control a terminal."""
     if text.isprintable():
         return text
     return "".join([one if one.isprintable() else one.encode("unicode_escape").decode() for one in text])
 
 
 def shown(text: str) -> str:
-    """Text of several lines for a terminal: control characters are escaped, except line ends and tabs."""
+    """A text of several lines for a terminal, with control characters escaped, except line ends and tabs."""
     return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def quoted(text: str) -> str:
-    """An id or a name that a peer chose, for the text of an error: quoted, escaped, at most 64 characters of it."""
+    """Quote an id or a name that a peer chose, for the text of an error: escaped, and cut after 64 characters."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def normalised(name: str) -> str:
-    """A name as Python normalises it in source code: NFKC, in which a micro sign is a Greek letter, for example."""
+    """Normalise a name as Python does in source code: by NFKC, which makes a Greek letter of a micro sign."""
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
 def known_as(name: str, known: Container[str]) -> str:
-    """The known name that Python's normalisation makes of the written one; the written one if there is no such name."""
+    """The known name that equals the normalised form of ``name``; ``name`` itself if there is none."""
     if name.isascii() or name in known or (plain := normalised(name)) not in known:
         return name
     return plain
@@ -203,7 +203,7 @@ def traceback_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Describe an exception of user code for the peer: its type and text, no traceback, no path (R-117)."""
+    """Describe an exception of user code for the peer: with its type and text, without traceback and paths (R-117)."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - a user's __str__ may raise anything

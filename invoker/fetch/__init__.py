@@ -1,3 +1,3 @@
-"""Gets the content that a URI refers to, within the limits that an operator sets."""
+"""Fetches the content behind a URI, within the limits that an operator sets."""
 
 __all__: list[str] = []

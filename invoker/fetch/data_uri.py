@@ -2,7 +2,7 @@
 
 Pure: nothing is fetched here.
 
-The media type inside a ``data:`` URI is ignored; that of the node counts (E-051).
+The media type inside a ``data:`` URI is ignored; the media type of the Evergreen node counts (E-051).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def scheme_of(uri: str) -> str:
     """The scheme of a URI, in lower case.
 
     Raises:
-        ReferenceRefused: The URI is relative: there is no base for it (E-058).
+        ReferenceRefused: The URI is relative, and there is no base URI (E-058).
     """
     found = _SCHEME.match(uri)
     if found is None:
@@ -34,14 +34,15 @@ def scheme_of(uri: str) -> str:
 
 
 def decode(uri: str, most: int) -> bytes:
-    """The bytes that a ``data:`` URI holds, in its base64 or its percent form.
+    """Decode the bytes of a ``data:`` URI, from base64 or percent-encoding.
 
-    Both forms are read strictly: visible ASCII only, whole escapes, base64 of the standard alphabet with its padding,
-    which may be escaped itself. A ``+`` is a plus sign; ``#`` would start a fragment and has to be escaped.
+    Both forms are read strictly: only visible ASCII and complete escapes are allowed, and base64 needs the standard
+    alphabet with its padding, which may be escaped. A ``+`` is a plus sign; ``#`` would start a fragment and has to be
+    escaped.
 
     Args:
-        uri: Its scheme is ``data``; any case.
-        most: Bytes that it may hold, after decoding.
+        uri: A URI whose scheme is ``data``, in any case.
+        most: How many bytes it may hold after decoding.
 
     Raises:
         DecodeError: The URI is malformed.

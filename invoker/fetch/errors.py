@@ -1,4 +1,4 @@
-"""Errors of fetching, beside `DecodeError` and `LimitExceeded`. Each protocol translates them into its own errors."""
+"""Errors of fetching, in addition to `DecodeError` and `LimitExceeded`. Each protocol translates them into its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from invoker.errors import InvocationError, Status
 
 
 class ReferenceRefused(InvocationError):
-    """The policy of the operator does not allow this URI, or the text is no URI (E-058)."""
+    """The policy of the operator does not allow this URI, or the text is not a URI (E-058)."""
 
     status = Status.PERMISSION_DENIED
     prefix = "Invoker: Reference Refused"
@@ -16,8 +16,8 @@ class ReferenceFailed(InvocationError):
     """An allowed reference is missing, or cannot be reached (E-057).
 
     Args:
-        detail: What was met.
-        is_missing: Whether the server has answered that there is no such content.
+        detail: The text for the peer.
+        is_missing: Whether the server has answered that the content does not exist.
     """
 
     prefix = "Invoker: Reference Failed"

@@ -1,12 +1,12 @@
-"""`Fetcher`: gets what references outside of a session refer to, by the policy of the operator (E-050 to E-058).
+"""`Fetcher`: fetches the content of external references, by the policy of the operator (E-050 to E-058).
 
-`FetchPolicy` allows nothing by itself. `file:` is opened below roots, `http:` and `https:` to hosts; see
-`invoker.fetch.files` and `invoker.fetch.web` for what each refuses. ``data:`` holds its content itself
-and is decoded by `invoker.fetch.data_uri`.
+The default `FetchPolicy` allows nothing. It can allow `file:` below certain directories, and `http:` and `https:` to
+certain hosts; see `invoker.fetch.files` and `invoker.fetch.web` for the checks. ``data:`` URIs hold their content
+themselves and are decoded by `invoker.fetch.data_uri`.
 
-Each fetch has a daemon thread, since files and resolvers block; the loop only takes the bytes that it gives. A fetch
-that is cancelled or late shuts its connection down, so that the thread ends at once; a thread that is stuck in the
-system's resolver or file system cannot be ended: it is left behind, but keeps its slot until it returns.
+Each fetch has a daemon thread, since files and resolvers block; the loop only takes the bytes from it. When a fetch is
+cancelled or late, its connection is shut down, so that the thread ends at once. A thread that is stuck in the system's
+resolver or file system cannot be ended: it is abandoned, but keeps its slot until it returns.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class FetchPolicy:
         roots: Directories below which ``file:`` may read.
         http: Hosts of ``http:`` and ``https:``: ``off``; ``public``: any host whose addresses are all public; or a
             comma list of names. ``*.example.org`` in the list means all names below that one, if their addresses are
-            public. A host whose own name is in the list may also have private addresses. Loopback takes ``localhost``
-            or the loopback address itself in the list; link-local addresses, where clouds keep the secrets of their
-            machines, are never connected to.
-        timeout_s: The time from the start of a fetch, its wait for a thread included, to its last byte.
+            public. A host whose own name is in the list may also have private addresses. Loopback needs ``localhost``
+            or the loopback address itself in the list. Link-local addresses, where clouds offer secrets of their
+            machines, are never allowed.
+        timeout_s: Seconds from the start of a fetch, including the wait for a thread, to its last byte.
         redirects: How many redirects are followed.
         ports: The ports that may be connected to.
     """
@@ -60,13 +60,13 @@ class Fetcher:
 
     Args:
         policy: The files and hosts that are allowed.
-        resolve: Gives the addresses of a host; may block.
-        is_public: Says whether an address is public.
-        tls: Verifies servers; None for the authorities of the system.
-        slots: Fetches at once; more wait.
+        resolve: Returns the addresses of a host; may block.
+        is_public: Returns whether an address is public.
+        tls: The TLS context that verifies servers; None: with the authorities of the system.
+        slots: How many fetches may run at once; further ones wait.
 
     Raises:
-        ConfigError: An entry of the policy is no host, or a root is not absolute.
+        ConfigError: An entry of the policy is not a host, or a root is not absolute.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class Fetcher:
     async def fetch(self, uri: str, most: int, deliver: Callable[[bytes], None]) -> None:
         """Fetch the content that a URI refers to, piece by piece as it comes; return at its end.
 
-        When it is cancelled, or ``deliver`` raises, nothing more is given and the transfer is ended.
+        If the fetch is cancelled, or ``deliver`` raises, the transfer ends and nothing more is delivered.
 
         Args:
             uri: An absolute URI of any scheme; a scheme that is not allowed is refused here.
-            most: Bytes that it may hold.
-            deliver: Gets pieces of up to about 64 KiB, on the loop.
+            most: How many bytes the content may have.
+            deliver: Called on the loop with pieces of at most about 64 KiB.
 
         Raises:
             ReferenceRefused, ReferenceFailed, LimitExceeded: The fetch failed, before or after some pieces.
-            InternalError: Our own fault.
+            InternalError: There is a bug in the fetcher.
         """
         work = self._work(uri, most)
         timeout_s = self._policy.timeout_s
@@ -135,7 +135,7 @@ class Fetcher:
             await asyncio.wait_for(self._is_idle.wait(), _CLOSE_S)
 
     def _work(self, uri: str, most: int) -> Callable[[Transfer], None]:
-        """Check the scheme and the host of a URI, and give the work of its thread.
+        """Check the scheme and the host of a URI, and return the function that its thread runs.
 
         Raises:
             ReferenceRefused: The policy does not allow it.

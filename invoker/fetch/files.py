@@ -1,13 +1,13 @@
 """``file:`` references: regular files below the roots that an operator allows (E-053, E-054, E-058).
 
-Two steps. The path is resolved, links and all, and must then stand below a resolved root: whatever is elsewhere is
-refused, whether it exists or not. Then the resolved path is opened part by part, each relative to the directory before
-and none through a link: if a link is put there between the two steps, opening fails; no check relies on a name that
-could mean another file a moment later. The type of the file is checked before it is opened, so that no device is
-touched, and once more after.
+There are two steps. First the path is resolved with all links, and must be below a resolved root; other paths are
+refused, whether they exist or not. Then the resolved path is opened part by part, each relative to its directory and
+without following links: if a link is put there between the two steps, opening fails. So no check relies on a name that
+may mean another file a moment later. The type of the file is checked before it is opened, so that no device is touched,
+and again afterwards.
 
-A file is read as long as it was when it was opened: one that grows for ever ends, and files of ``/proc``, which say
-that they are empty, give nothing even if the check for devices misses them.
+A file is read up to the size that it had when it was opened. So reading ends even if the file grows for ever, and files
+of ``/proc``, whose size is 0, have no content even if the check for devices misses them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def path_of(uri: str) -> str:
     """The absolute path that a ``file:`` URI names, percent-decoded once.
 
     Raises:
-        ReferenceRefused: The URI names another machine, is relative, climbs with ``..``, or is malformed.
+        ReferenceRefused: The URI names another machine, is relative, contains ``..``, or is malformed.
     """
     found = _URI.fullmatch(uri)
     if found is None:
@@ -58,16 +58,17 @@ def path_of(uri: str) -> str:
 
 
 def read_file(uri: str, roots: Sequence[Path], most: int, give: Callable[[bytes], None]) -> None:
-    """Give the content of a file, in pieces. Blocks.
+    """Pass the content of a file to ``give``, in pieces; blocks.
 
     Args:
         uri: A URI of the scheme ``file``.
         roots: Absolute folders; the file must be below one of them.
-        most: Bytes that it may have.
-        give: Gets each piece.
+        most: How many bytes the file may have.
+        give: Called with each piece.
 
     Raises:
-        ReferenceRefused, ReferenceFailed, LimitExceeded: Their texts name no path but the one that the client sent.
+        ReferenceRefused, ReferenceFailed, LimitExceeded: The file cannot be read; the texts contain only the path that
+            the client sent.
     """
     path = path_of(uri)
     try:
@@ -92,15 +93,15 @@ def open_below(roots: Sequence[Path], path: str, *, shown: str) -> Iterator[tupl
     """Open a regular file, if it is below a root.
 
     Args:
-        roots: Absolute.
-        path: Absolute; links in it are followed as long as they end below a root.
+        roots: Absolute paths of directories.
+        path: An absolute path; links in it are followed if they end below a root.
         shown: The reference, for texts.
 
     Yields:
-        Its descriptor, and its size in bytes.
+        The descriptor of the file, and its size in bytes.
 
     Raises:
-        ReferenceRefused: The path is outside of the roots, or no regular file.
+        ReferenceRefused: The path is outside of the roots, or is not a regular file.
         OSError: The file does not exist, or cannot be opened.
     """
     root, parts = _below(roots, path, shown)
@@ -123,7 +124,7 @@ def open_below(roots: Sequence[Path], path: str, *, shown: str) -> Iterator[tupl
 
 
 def _below(roots: Sequence[Path], path: str, shown: str) -> tuple[str, list[str]]:
-    """The resolved root that the resolved path is below, and the parts from there."""
+    """The resolved root that contains the resolved path, and the parts of the path below it."""
     real = os.path.realpath(path)
     if not real.startswith(tuple(f"{pseudo}/" for pseudo in _PSEUDO)):
         for root in map(os.path.realpath, roots):
@@ -154,7 +155,7 @@ def _check(status: os.stat_result, shown: str) -> None:
 
 
 def _pseudo_devices() -> set[int]:
-    """The devices of file systems with generated files, such as /proc."""
+    """The device numbers of file systems with generated files, such as /proc."""
     devices = set()
     for folder in _PSEUDO:
         with suppress(OSError):

@@ -1,8 +1,8 @@
 """Decides which hosts and addresses a reference may reach, so that clients cannot use this server's network (E-055).
 
-Two checks, both needed. The *name* is checked as it is written: one canonical spelling, so that `0x7f.1`, `localhost.`
-or a percent-encoded letter cannot mean something else to the resolver than to us. The *addresses* behind it are
-checked after resolving; all of them, since which of them is used is a matter of chance.
+There are two checks, and both are needed. The *name* must have its canonical spelling, so that `0x7f.1`, `localhost.`
+or a percent-encoded letter cannot mean something else to the resolver than to us. All *addresses* of the name are
+checked after resolving, since any of them may be used.
 
 | host is | public address | private | loopback | link-local, metadata, multicast, reserved, embedded |
 |--|--|--|--|--|
@@ -23,7 +23,7 @@ from invoker.errors import ConfigError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolver: TypeAlias = Callable[[str, int], Sequence[Address]]
-"""Gives all addresses of a host; raises OSError when it has none."""
+"""Returns all addresses of a host; raises OSError when it has none."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -51,7 +51,7 @@ _METADATA = frozenset(map(ip_address, ("100.100.100.200", "fd00:ec2::254", "fd20
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is a unicast address of the public internet, and no tunnel to another address."""
+    """Whether an address is a unicast address of the public internet, and not a tunnel to another address."""
     if isinstance(address, IPv6Address):
         if address in _NAT64:
             return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
@@ -62,7 +62,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_private(address: Address) -> bool:
-    """Whether an address belongs to a private network, but is not one where clouds keep secrets of their machines."""
+    """Whether an address belongs to a private network, and is not one where clouds offer secrets of their machines."""
     return address not in _METADATA and any(address in block for block in _PRIVATE if block.version == address.version)
 
 
@@ -76,11 +76,11 @@ def is_loopback(address: Address) -> bool:
 
 
 def host_of(text: str) -> str | None:
-    """A host of a URI, in its canonical spelling: lower case, IPv6 in short form and without brackets; or None.
+    """The canonical spelling of a URI's host: lower case, IPv6 in short form and without brackets; or None.
 
-    None for spellings that another program might read differently: IPv4 in octal, hexadecimal, with fewer than four
-    parts or as one number, a dot at the end, escapes, zones, and anything but ASCII (international names are written as
-    ``xn--``).
+    The result is None for spellings that another program might read differently: IPv4 in octal, in hexadecimal, with
+    fewer than four parts or as one number; a dot at the end; escapes; zones; and characters other than ASCII
+    (international names are written as ``xn--``).
     """
     if text.startswith("["):
         try:
@@ -102,7 +102,7 @@ def resolve(host: str, port: int) -> list[Address]:
     """All addresses of a host, in the system's order of preference. Blocks.
 
     Raises:
-        OSError: There are none, or the resolver does not answer.
+        OSError: The host has no addresses, or the resolver does not answer.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     # A zone (`%eth0`) means that the address is only valid on this machine: cut, and refused as link-local.
@@ -115,7 +115,7 @@ class Hosts:
     Args:
         setting: ``off`` for none, ``public`` for any, or a comma list of names and addresses; ``*.example.org`` means
             all below ``example.org``, not itself. An IPv6 address may have its brackets.
-        is_public: Says whether an address is public; replaced in tests, which have only loopback.
+        is_public: Returns whether an address is public; replaced in tests, which have only loopback.
 
     Raises:
         ConfigError: An entry of the list is not a host.
@@ -130,7 +130,7 @@ class Hosts:
         self._listed = frozenset(_listed(entry) for entry in entries if not entry.startswith("*."))
 
     def allows(self, host: str) -> bool:
-        """Whether a host, in the spelling of `host_of`, may be named at all."""
+        """Whether a reference may name this host, in the spelling of `host_of`."""
         return self._is_any or host in self._listed or host.endswith(self._suffixes)
 
     def allows_address(self, host: str, address: Address) -> bool:

@@ -1,11 +1,11 @@
-"""`Transfer`: bytes on their way from a thread, which may block, to the loop.
+"""`Transfer`: passes bytes from a thread, which may block, to the loop.
 
-The thread gives bytes; the loop takes the bytes that have come since it last took some. The bytes between them are
-bounded: the thread waits when there are `HIGH_BYTES` of them. The loop may stop the transfer at any time: the thread
-then gets `Stopped` from its next step, and the socket it may be blocked in is shut down.
+The thread gives bytes; the loop takes the bytes that have come since it last took some. The bytes that wait for the
+loop are bounded: the thread waits when there are `HIGH_BYTES` of them. The loop may stop the transfer at any time: the
+thread then gets `Stopped` from its next step, and the socket it may be blocked in is shut down.
 
-States: running -> over, moved by the thread alone, with an error or without. ``is_stopped`` is a wish of the loop
-beside them: it makes the thread end soon, but the transfer is over only when the thread has ended.
+States: running -> over, which only the thread changes, with an error or without. The loop may also set ``is_stopped``,
+which makes the thread end soon; but the transfer is over only when the thread has ended.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class Stopped(Exception):
 
 
 class Transfer:
-    """One reference that a thread reads and the loop takes. Made on the loop that takes.
+    """Reads one reference in a thread, for the loop on which this object is made.
 
     Args:
-        work: Runs in the thread; gives the bytes that it reads, raises `InvocationError` when it cannot read.
-        most: Bytes that may be given in all.
+        work: Runs in the thread: passes the bytes that it reads to `give`; raises `InvocationError` when it cannot
+            read.
+        most: How many bytes may be read in all.
         on_end: Called on the loop when the thread is done.
     """
 
@@ -67,7 +68,7 @@ class Transfer:
         threading.Thread(target=self._run, name="invoker-fetch", daemon=True).start()
 
     async def take(self) -> bytes:
-        """The bytes that came since the last call; empty when the thread is done.
+        """Wait for bytes, and return those that came since the last call; empty when the thread is done.
 
         Raises:
             InvocationError: The thread ended with this error; it is raised once all bytes are taken.
@@ -100,11 +101,11 @@ class Transfer:
     # These methods are called in the thread.
 
     def give(self, data: bytes) -> None:
-        """Hand bytes to the loop; waits while too many have not been taken.
+        """Pass bytes to the loop; waits while too many have not been taken.
 
         Raises:
             Stopped: The loop has stopped the transfer.
-            LimitExceeded: More came than was allowed; the surplus is not passed on.
+            LimitExceeded: There are more bytes than allowed; the surplus is not passed on.
         """
         self._given += len(data)
         if self._given > self.most:

@@ -1,10 +1,10 @@
 """``http:`` and ``https:`` references: one GET, its redirects, and no other action that a URI could cause (E-055).
 
-The host is resolved once, each of its addresses is checked, and the connection goes to a checked address: a later
-change of the name does not matter. A redirect is a new URI and starts from the beginning. Nothing of the environment
-counts (no proxies), nothing is kept (no cookies, no connections), nothing is unpacked.
+The host is resolved once, each of its addresses is checked, and the connection is made to a checked address: a later
+change of the name does not matter. A redirect is a new URI, which is checked from the beginning. The environment is
+ignored (no proxies), no state is kept (no cookies, no connections), and no content is decompressed.
 
-Time is not watched here: the code that runs this in a thread shuts the connection down when it has taken too long.
+There is no total time limit here: the code that runs this in a thread shuts the connection down when it takes too long.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MISSING = (404, 410)
 _PIECE_BYTES = 64 * 1024
 _ATTEMPTS = 4
-"""Addresses of one host that are tried: the first that answers is taken."""
+"""How many addresses of one host are tried; the first that answers is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The parts of an ``http:`` or ``https:`` URI; only its text is checked here.
+    """The parts of an ``http:`` or ``https:`` URI, of which only the syntax is checked.
 
     Attributes:
-        uri: The URI as it was written.
+        uri: The URI as it was given.
         scheme: ``http`` or ``https``.
-        host: As `host_of` spells it.
+        host: The host, in the spelling of `host_of`.
         port: The port of the URI, or the default of the scheme.
         path: The path with the query; never empty.
     """
@@ -67,10 +67,10 @@ class Target:
 
 
 def target_of(uri: str) -> Target:
-    """Take a URI apart, strictly: what two programs could read in two ways is refused.
+    """Parse a URI strictly: a URI that two programs could read differently is refused.
 
     Raises:
-        ReferenceRefused: The URI is malformed, or could be read in two ways.
+        ReferenceRefused: The URI is malformed or ambiguous.
     """
     found = _URI.fullmatch(uri)
     if found is None or not _SIGNS.fullmatch(uri):
@@ -95,9 +95,9 @@ class WebReader:
         hosts: The hosts that may be named, and the addresses that they may have.
         ports: The ports that may be connected to.
         redirects: How many redirects are followed.
-        timeout_s: The longest time of one wait for the peer.
-        resolve: Gives the addresses of a host.
-        tls: Verifies servers; None for the authorities of the system.
+        timeout_s: The most seconds of one wait for the peer.
+        resolve: Returns the addresses of a host.
+        tls: The TLS context that verifies servers; None: with the authorities of the system.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class WebReader:
         self._tls = tls
 
     def check(self, uri: str) -> Target:
-        """Take a URI apart and check what needs no resolver.
+        """Parse a URI, and check everything that needs no resolver.
 
         Raises:
             ReferenceRefused: The URI is malformed, or its host or port is not allowed.
@@ -131,11 +131,11 @@ class WebReader:
         return target
 
     def read(self, target: Target, transfer: Transfer) -> None:
-        """Give the content to ``transfer``, in pieces. Blocks.
+        """Pass the content to ``transfer``, in pieces; blocks.
 
         Raises:
             ReferenceRefused, ReferenceFailed, LimitExceeded: The content is not allowed, not available, or too large.
-            Stopped: The transfer is not wanted any more.
+            Stopped: The loop has stopped the transfer.
         """
         for _ in range(self._redirects + 1):
             location = self._read_once(target, transfer)
@@ -156,7 +156,7 @@ class WebReader:
         return target
 
     def _read_once(self, target: Target, transfer: Transfer) -> str | None:
-        """Give the content of one URI, or return the URI that it redirects to."""
+        """Pass the content of one URI to ``transfer``, or return the URI of its redirect."""
         try:
             with closing(self._connection(target, transfer)) as connection, closing(_ask(connection, target)) as answer:
                 if answer.status in _REDIRECTS:
@@ -164,7 +164,7 @@ class WebReader:
                 _check_answer(answer, target, transfer.most)
                 _give(answer, target, transfer)
         except (OSError, HTTPException) as error:
-            # Both are reported in our own words, since the system's words may contain addresses.
+            # Both get texts of our own, since the system's texts may contain addresses.
             raise ReferenceFailed(f"{target.shown}: {_why(error)}") from None
         finally:
             transfer.unwatch()
@@ -180,7 +180,7 @@ class WebReader:
         return self._connect(target, addresses[-1], transfer, self._timeout_s)
 
     def _addresses(self, target: Target) -> Sequence[Address]:
-        """All addresses of the host, each of which was checked."""
+        """All addresses of the host, after checking each of them."""
         try:
             addresses = self._resolve(target.host, target.port)
         except OSError:

@@ -1,4 +1,4 @@
-"""Settings of the process, and the machinery of settings with which services declare theirs."""
+"""The settings of the process, and the functions by which services declare settings of their own."""
 
 from invoker.settings.process import Config
 from invoker.settings.setting import Setting, flag_of, setting_of

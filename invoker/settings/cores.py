@@ -1,4 +1,4 @@
-"""How many cores this process may use: the cores that the scheduler allows, and the share of its container."""
+"""Finds out how many cores this process may use, from the scheduler and the limit of its container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def usable_cores(quota: Path = _QUOTA) -> int:
     """The number of cores, at least 1; a fraction of a core counts as a whole one.
 
     Args:
-        quota: File with microseconds of CPU and of the period they are for, as Linux shows it (cgroup v2).
+        quota: The file of cgroup v2 with the allowed microseconds of CPU, and those of the period.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:

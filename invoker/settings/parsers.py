@@ -11,14 +11,14 @@ from invoker.settings.cores import usable_cores
 
 
 def port(text: str) -> int:
-    """A port number; 0 takes a free one."""
+    """Parse a port number; 0 takes a free port."""
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise ValueError("a port number from 0 to 65535, where 0 takes a free one")
     return int(text)
 
 
 def endpoint(text: str) -> str:
-    """An address with a port, ``HOST:PORT``."""
+    """Check an address with a port, ``HOST:PORT``."""
     host, sign, number = text.rpartition(":")
     try:
         port(number)
@@ -30,7 +30,7 @@ def endpoint(text: str) -> str:
 
 
 def mode(text: str) -> str:
-    """Permissions of a file in octal. The owner can at least read and write it."""
+    """Parse permissions of a file, in octal; the owner must be allowed to read and write."""
     if not re.fullmatch("0?[67][0-7]{2}", text):
         raise ValueError("permissions in octal, from 600 to 777")
     return text
@@ -48,7 +48,7 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def store(text: str) -> str:
-    """Where state is kept that outlives a conversation."""
+    """Check the setting of the store: ``auto``, ``memory``, ``sqlite:PATH``, or the URL of a Redis server."""
     if text.lower() in ("auto", "memory"):
         return text.lower()
     if not re.match(r"sqlite:.|(redis|rediss|unix)://.", text):
@@ -57,7 +57,7 @@ def store(text: str) -> str:
 
 
 def workers(text: str) -> int:
-    """A number of processes, 1 or more; ``auto`` is the number of usable cores."""
+    """Parse a number of processes, 1 or more; ``auto`` is the number of usable cores."""
     if text.lower() == "auto":
         return usable_cores()
     try:
@@ -67,7 +67,7 @@ def workers(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Read a time that is finite and not negative."""
+    """Parse a time in seconds that is finite and not negative."""
     try:
         value = float(text)
     except ValueError:
@@ -78,7 +78,7 @@ def seconds(text: str) -> float:
 
 
 def switch(text: str) -> bool:
-    """On or off, in the usual words."""
+    """Parse a boolean: ``1``, ``true``, ``yes`` or ``on``, or their opposites."""
     if text.lower() in ("1", "true", "yes", "on"):
         return True
     if text.lower() in ("0", "false", "no", "off"):
@@ -87,7 +87,7 @@ def switch(text: str) -> bool:
 
 
 def seconds_or_auto(text: str) -> float | str:
-    """A number of seconds, or the word ``auto``."""
+    """Parse a number of seconds, or the word ``auto``."""
     try:
         return "auto" if text.lower() == "auto" else seconds(text)
     except ValueError as error:
@@ -95,7 +95,7 @@ def seconds_or_auto(text: str) -> float | str:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """A parser of one of a few words, in any case; the word comes in lower case."""
+    """Make a parser of one of a few words, in any case; the result is in lower case."""
 
     def parse(text: str) -> str:
         if text.lower() not in choices:
@@ -123,7 +123,7 @@ def levels_of(*choices: str) -> Callable[[str], str]:
 
 
 def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
-    """Make a parser of at least one of a few words; the value has them in the order of ``choices``."""
+    """Make a parser of one or several of a few words; the result has them in the order of ``choices``."""
 
     def parse(text: str) -> tuple[str, ...]:
         given = {one.lower() for one in names(text)}
@@ -135,40 +135,40 @@ def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
 
 
 def host(text: str) -> str:
-    """A host name or an address."""
+    """Check a host name or an address."""
     if any(sign.isspace() for sign in text):
         raise ValueError("auto, a host name or an address")
     return text
 
 
 def path(text: str) -> str:
-    """The path of a URL, which starts with a slash and has no query."""
+    """Check the path of a URL, which starts with a slash and has no query."""
     if not text.startswith("/") or any(sign in text for sign in "?# "):
         raise ValueError("a path that starts with /, such as /sessions")
     return text
 
 
 def base_url(text: str) -> str:
-    """A URL to which our paths are appended; a slash at its end is removed."""
+    """Parse a URL to which paths are appended; a slash at its end is removed."""
     if not re.fullmatch(r"https?://[^/?#@\s]+(/[^?#\s]*)?", text):
         raise ValueError("a URL such as https://rounds.example.org")
     return text.rstrip("/")
 
 
 def sink(text: str) -> str:
-    """Where lines go: nowhere, standard error, or a file."""
+    """Check the target of a log: ``off``, ``stderr``, or the path of a file."""
     if text not in ("off", "stderr") and "/" not in text:
         raise ValueError("off, stderr, or the path of a file, with a / in it")
     return text
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Texts separated by commas, without blanks around them; empty ones are dropped."""
+    """Parse texts separated by commas; blanks around them and empty ones are dropped."""
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
 def origins(text: str) -> tuple[str, ...]:
-    """Origins of web pages as browsers write them, separated by commas; ``*`` is any."""
+    """Parse origins of web pages in the form of browsers, separated by commas; ``*`` is any."""
     for one in names(text):
         if one != "*" and not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@\s]+", one):
             raise ValueError("origins such as https://example.org or http://localhost:3000, without a path, or *")
@@ -191,7 +191,7 @@ def pairs(shape: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
 
 
 def directories(text: str) -> tuple[str, ...]:
-    """Read absolute paths of existing directories."""
+    """Parse absolute paths of existing directories, separated by commas."""
     for one in names(text):
         if not Path(one).is_absolute() or not Path(one).is_dir():
             raise ValueError(f"absolute paths of directories, and {one!r} is not one")
@@ -199,7 +199,7 @@ def directories(text: str) -> tuple[str, ...]:
 
 
 def hosts(text: str) -> str:
-    """``off``, ``public``, or host names separated by commas."""
+    """Check ``off``, ``public``, or host names separated by commas."""
     found = names(text)
     special = {one.lower() for one in found} & {"off", "public"}
     if not found or (special and len(found) > 1) or any(sign.isspace() for one in found for sign in one):

@@ -1,8 +1,8 @@
-"""`Config`: the settings of the process, and the settings that services have beside them.
+"""`Config`: the settings of the process and of its services.
 
-Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); a value that a
-setting cannot have stops the process before anything else happens (R-004). This module depends on no service: each
-declares its own settings, and `invoker.server.table` gathers all of them for ``--help``, `docs/reference/config.md` and
+Precedence: command line, then environment, then default. An empty variable counts as unset (R-003); an invalid value
+ends the process before anything else happens (R-004). This module depends on no service: each declares its own
+settings, and `invoker.server.table` gathers all of them for ``--help``, `docs/reference/config.md` and
 ``GRPC_PORT.env.example``.
 """
 
@@ -302,11 +302,11 @@ class Config:
                 raise ConfigError(f"{low} is {getattr(self, low)}, which is above {high}, {getattr(self, high)}")
 
     def of(self, kind: type[T]) -> T:
-        """The settings of this class; the defaults if the class was not read."""
+        """The settings of a service's class; the defaults if they were not read."""
         return next((one for one in self.services if isinstance(one, kind)), None) or kind()
 
     def check_unix(self, path: str, env: str) -> None:
-        """Refuse a Unix socket for several workers, since only one process can own it.
+        """Refuse a Unix socket if there are several workers, since only one process can own it.
 
         Raises:
             ConfigError: There are several workers, and a path.
@@ -324,7 +324,7 @@ class Config:
             kinds: The kinds of the services' settings; each is a dataclass of settings.
 
         Raises:
-            ConfigError: A value that its setting cannot have; names the variable or flag, and the value (R-004).
+            ConfigError: A setting has an invalid value; the text names the variable or flag, and the value (R-004).
         """
         own = given(cls, env, flags)
         return cls(services=tuple(kind(**given(kind, env, flags)) for kind in kinds), **own)
@@ -338,10 +338,10 @@ class Config:
         return tuple((name, getattr(self, name)) for name in names)
 
     def grpc_age_s(self, *, has_others: bool) -> float:
-        """How long a gRPC client may keep its connection; 0: for ever.
+        """How many seconds a gRPC client may keep its connection; 0: no limit.
 
         Args:
-            has_others: Whether other processes share the port, over which connections are to spread.
+            has_others: Whether other processes share the port, so that connections should spread over them.
         """
         if isinstance(self.connection_age_s, str):
             return _AGE_S if has_others else 0.0
@@ -355,7 +355,7 @@ class Config:
         return "message" if parse.is_loopback(self.bind_host()[0]) else "type"
 
     def bind_host(self) -> tuple[str, str]:
-        """The address to bind, and why it is that one."""
+        """The address to bind, and the reason for this address."""
         if self.host != "auto":
             return self.host, "set by INVOKER_HOST"
         if os.environ.get("KUBERNETES_SERVICE_HOST"):

@@ -1,4 +1,4 @@
-"""`Setting`: the description of one setting; and functions that list and read the settings of several classes."""
+"""`Setting`: the description of one setting, with functions that list and read the settings of several classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from invoker.errors import ConfigError
 
 Flags: TypeAlias = Mapping[str, str | bool | Sequence[str]]
-"""What the command line gives, by the names of fields: texts, switches, or several texts."""
+"""The flags of the command line, by the names of fields; values are a text, a bool, or several texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,10 @@ class Setting:
         unit: The unit of the value; empty for names and switches.
         parse: Converts text to a value; raises ValueError with the expected form.
         flag: The flag on the command line; empty: made from the name.
-        choices: The only values, if they are few.
+        choices: All allowed values, if they are few.
         many: Whether the flag may be repeated; the variable separates by commas, and the value is a tuple.
-        heading: The heading in ``--help`` for this setting and the following ones; empty: the setting stands below the
-            heading of an earlier setting.
-        before: Name of the setting before which it is listed; empty: it follows the one above it in its class.
+        heading: The heading in ``--help`` for this setting and the following ones; empty: that of an earlier setting.
+        before: The name of the setting before which it is listed; empty: after the previous one of its class.
     """
 
     env: str
@@ -43,7 +42,7 @@ class Setting:
 
 def setting(default: Any, env: str, parse: Callable[[str], Any], help: str, *, unit: str = "", flag: str = "",  # noqa: PLR0913 - one for each attribute
          choices: tuple[str, ...] = (), many: bool = False, heading: str = "", before: str = "") -> Any:  # fmt: skip
-    """A field that is a setting."""
+    """Make the field of a dataclass that is a setting."""
     about = Setting(env, help, unit, parse, flag, choices, many, heading, before)
     return field(default=default, metadata={"setting": about})
 
@@ -78,7 +77,7 @@ def given(kind: type, env: Mapping[str, str], flags: Flags) -> dict[str, Any]:
     """The values that the environment and the command line give to the settings of a dataclass.
 
     Raises:
-        ConfigError: A value that its setting cannot have; names the variable or flag, and the value (R-004).
+        ConfigError: A setting has an invalid value; the text names the variable or flag, and the value (R-004).
     """
     values: dict[str, Any] = {}
     for one in settings_of(kind):
@@ -107,7 +106,7 @@ def flag_of(one: Field[Any]) -> str:
 
 
 def parsed(one: Setting, text: str, origin: str) -> Any:
-    """The value that a text means.
+    """Parse the text of a setting.
 
     Raises:
         ConfigError: The text is not a valid value of the setting; the error names where the text comes from.

@@ -1,4 +1,4 @@
-"""`Parser`: argparse with errors of one line, which suggest the nearest word for a mistyped one."""
+"""`Parser`: argparse with errors of one line, which suggest the most similar word for a mistyped one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from invoker.errors.wording import nearest
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that answers a mistake with one line instead of a list of everything that could be given.
+    """A parser that reports a mistake in one line, without the list of all arguments.
 
     Attributes:
-        said: Makes the text that is printed from a sentence.
+        said: Makes the printed text from a sentence.
     """
 
     def __init__(self, *, prog: str, description: str = "", **options: Any) -> None:
@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, **options)
         self.said: Callable[[str], str] = str
 
-    def parse_args(  # type: ignore[override]  # the namespace of a caller is nothing that we use
+    def parse_args(  # type: ignore[override]  # the invoker never passes a namespace
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
         """Parse; end the process with exit code 2 if the arguments are wrong."""
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def unknown(self, word: str, options: argparse.Namespace) -> str:
-        """Say that an argument is unknown, and which one may have been meant."""
+        """The error for an unknown argument, with a suggestion."""
         if not word.startswith("-"):
             given = getattr(options, "entrypoint", "")
             return _second(given, word) if given else f"there is one argument too many: '{word}'"
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _second(first: str, word: str) -> str:
-    """Say how several functions are served, for a command that names more than one entrypoint."""
+    """The error for a second entrypoint, which explains how to serve several functions."""
     return (
         f"'{word}' is a second entrypoint beside '{first}', and a process serves one; write a module that imports both "
         "functions and decorates each (`fn = invoker.function(fn)`), and name that module alone"

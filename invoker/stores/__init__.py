@@ -1,4 +1,4 @@
-"""Stores that several processes share; `invoker.core.store` defines what a store is."""
+"""Stores that several processes share; `invoker.core.store` defines their interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["store_of"]
 
 
 def store_of(place: str) -> Store:
-    """Make the store that a setting names; it is not started yet.
+    """Make the store that a setting names, without starting it.
 
     Args:
         place: ``auto`` or ``memory``, ``sqlite:PATH``, or the URL of a Redis server.

@@ -1,13 +1,14 @@
-"""`Asking`: the thread in which a backend is asked, so that waiting for a disk or a network never holds up the loop.
+"""`Asking`: sends questions to a backend in a thread, so that waiting for a disk or a network never blocks the loop.
 
-Questions that came meanwhile are answered together, in one transaction of a file or one round trip of a network.
+Questions that come meanwhile are sent together, in one transaction of a file or one round trip of a network.
 
-A backend may hang: a server that is stopped, a file that another program has locked. A caller that waits gets, after
-`PATIENCE_S`, the answer that the store cannot be reached; from then on all callers get it at once, until the backend
-has answered a question of our own. A question whose asker has left is not asked, unless it is already running.
+A backend may hang: a server may be stopped, or a file locked by another program. After `PATIENCE_S`, a caller that
+waits gets the answer that the store cannot be reached; from then on all callers get this answer at once, until the
+backend has answered one of this thread's own questions. A question whose caller has left is not sent, unless it was
+sent already.
 
-The thread also asks the regular questions by itself: that this process lives, and each second that expired spaces are
-forgotten, whether or not somebody here listens to them.
+The thread also sends regular questions itself: the report that this process lives, and each second the order to forget
+expired spaces, even if no subscriber of this process listens to them.
 """
 
 from __future__ import annotations
@@ -28,28 +29,28 @@ from invoker.stores.backend import LEASE_S, UNAVAILABLE, Asked, Backend, Beat, E
 log = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 2.0
-"""How long somebody waits for a backend that does not answer, besides what values under way take."""
+"""Seconds that a caller waits for a backend that does not answer, in addition to the time for writing values."""
 
 _BYTES_S: Final = 4 * 1024 * 1024
-"""Bytes of values under way that a slow disk or network takes in a second."""
+"""Bytes of values that a slow disk or network takes in a second."""
 
 _PROBE_S: Final = 1.0
-"""How soon a backend that has failed to answer is asked again."""
+"""Seconds after which a backend that has failed to answer is asked again."""
 
 _SWEEP_S: Final = 1.0
-"""How often expired spaces are forgotten."""
+"""Seconds between two orders to forget expired spaces."""
 
 _MOST = 256
-"""Questions in one go; a shared file is locked for others meanwhile."""
+"""The most questions in one batch; a shared file is locked for other processes meanwhile."""
 
 _JOIN_S = 6.0
-"""How long the end of the process waits for an answer that is under way."""
+"""Seconds that the end of the process waits for a running question."""
 
 _Answer: TypeAlias = Callable[[Any], None]
 
 
 class _Question:
-    """A question; it is over once it has an answer."""
+    """One question to the backend; it is over once it has an answer."""
 
     __slots__ = ("answer", "asked", "is_over", "size", "until")
 
@@ -62,13 +63,13 @@ class _Question:
 
 
 class Asking:
-    """Asks a backend in a thread of its own, in the order of the calls.
+    """Sends questions to a backend in a thread of its own, in the order of the calls.
 
     Args:
         backend: The backend that is asked.
-        hear: Called on the loop with each event.
+        hear: Called on the loop with each event of the backend.
         lose: Called on the loop when changes may have been missed.
-        late: Called on the loop with an answer for which no code waits any more.
+        late: Called on the loop with an answer that came after its question had failed.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Asking:
         self._timer: asyncio.TimerHandle | None = None
         self._is_hung = False
         self._every_s: dict[Asked, float] = {Beat(LEASE_S): LEASE_S / 4, Sweep(): _SWEEP_S}
-        self._due = dict.fromkeys(self._every_s, 0.0)  # when each is asked next, on the clock of ``time.monotonic``
+        self._due = dict.fromkeys(self._every_s, 0.0)  # when each is due next, on the clock of ``time.monotonic``
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="invoker-store", daemon=True)
 
@@ -99,7 +100,7 @@ class Asking:
         self._thread.start()
 
     def put(self, asked: Asked, answer: _Answer | None = None, *, is_waited_for: bool = False) -> None:
-        """Ask; ``answer`` is called on the loop, never from within this call.
+        """Queue a question; ``answer`` is called on the loop, never within this call.
 
         Args:
             asked: The question.
@@ -130,7 +131,7 @@ class Asking:
     # These methods run on the loop.
 
     def _look(self) -> None:
-        """Give an error to callers that have waited long enough."""
+        """Answer callers that have waited too long with an error."""
         assert self._loop is not None
         more_s = self._bytes / _BYTES_S
         self._timer, late, now = None, list[_Question](), self._loop.time() - more_s
@@ -193,14 +194,14 @@ class Asking:
         self._backend.close()
 
     def _regular(self) -> list[_Question]:
-        """The questions of our own that are due."""
+        """The thread's own questions that are due."""
         now = time.monotonic()
         asked = [one for one, at in self._due.items() if now >= at]
         self._due |= {one: now + self._every_s[one] for one in asked}
         return [_Question(one, self._swept if type(one) is Sweep else None, now) for one in asked]
 
     def _take(self, wait_s: float) -> tuple[list[_Question], bool]:
-        """Take waiting questions, up to a limit. Also returns whether the thread continues."""
+        """Take waiting questions, up to a limit; also returns whether the thread continues."""
         batch: list[_Question] = []
         wait_s = min(wait_s, min(self._due.values()) - time.monotonic())
         with suppress(queue.Empty):

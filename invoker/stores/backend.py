@@ -1,12 +1,12 @@
-"""`Backend`: keeps spaces that several processes share; and the questions that it takes beside `Question`.
+"""`Backend`: the interface of a storage for spaces that several processes share, with further kinds of questions.
 
-A backend is asked in one thread (`invoker.stores.asking`), many questions at a time. `SharedStore` makes an
-`invoker.core.store.Store` from it: that deals with conversations, a backend only with its own process.
+A backend is called in one thread (`invoker.stores.asking`), with many questions at a time. `SharedStore` makes an
+`invoker.core.store.Store` from it: the store serves conversations, the backend only serves its process as a whole.
 
-Theory. Each process is an *owner*. It reports regularly that it lives, and each time gets a lease. Its holds are valid
-while the lease runs; so a process that was killed holds nothing for long. A space has a *key*, which no other space
-ever has, not even a later one of the same name. Changes are numbered in the order in which they were made. A new
-listener gets the existing items and the number of the last change in them; the changes with higher numbers follow.
+Theory. Each process is an *owner*. It reports regularly that it lives, which renews its lease. Its holds are valid
+until the lease ends, so the holds of a killed process end soon. A space has a *key*, which is never used again, not
+even for a later space of the same name. Changes are numbered in the order in which they were made. A new listener gets
+the existing items and the number of the last change in them; the changes with higher numbers follow.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import msgspec
 from invoker.core.store import Change, Item, Question, Reason, Refused, Space
 
 LEASE_S = 10.0
-"""How long a process counts as alive after it last said so."""
+"""Seconds for which a process counts as alive after its last report."""
 
 SWEPT = 1000
-"""How many spaces expire at once; the storage is locked for others meanwhile."""
+"""How many expired spaces are forgotten at once; the storage is locked for other processes meanwhile."""
 
 UNAVAILABLE = Refused(Reason.UNAVAILABLE)
 
 
 class Listen(msgspec.Struct, frozen=True):
-    """Begin to listen to a space; answered by `Listening`. The fields are those of `News`."""
+    """Begin to listen to a space; answered by `Listening`. The fields are as in `News`."""
 
     space: str
     names: frozenset[str] | None
@@ -81,7 +81,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """The existing items, and the number of the last change that they include.
+    """The answer to `Listen`: the existing items, and the number of the last change that they include.
 
     ``epoch`` is `Backend.epoch`, which grows each time changes may have been missed.
     """
@@ -105,14 +105,14 @@ Lose: TypeAlias = Callable[[], None]
 
 
 class Backend(Protocol):
-    """Keeps spaces outside the process. Everything but ``open`` is called in the thread that asks it."""
+    """Keeps spaces outside the process. All methods but ``open`` are called in one thread."""
 
     @property
     def epoch(self) -> int:
-        """See `Listening`; it grows before ``lose`` is called."""
+        """A number that grows each time changes may have been missed, before ``lose`` is called."""
 
     def open(self, tell: Tell, lose: Lose) -> None:
-        """Open it.
+        """Open the storage.
 
         Args:
             tell: Called with each event, from any thread.
@@ -126,7 +126,7 @@ class Backend(Protocol):
         """Answer all questions in order, without raising; a question that cannot be answered gets `UNAVAILABLE`."""
 
     def look(self) -> float:
-        """Read the changes of others, unless they come by themselves; returns the seconds until the next look."""
+        """Poll for changes of other processes, if necessary; returns the seconds until the next call."""
 
     def close(self) -> None:
-        """Note that this process is over, and close the backend."""
+        """Record that this process has ended, and close the storage."""

@@ -1,7 +1,7 @@
-"""`Rows`: SQL statements for the reports of processes: that they live, and which spaces they listen to.
+"""`Rows`: SQL statements for the reports of processes: leases, and the spaces to which they listen.
 
-`answer` may write. `read_only` answers what needs no writing, and raises `WriteNeededError` for the rest; so what only
-reads needs no lock of the file.
+`answer` may write. `read_only` answers questions that need no writing, and raises `WriteNeededError` for others; so
+reading does not lock the file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from invoker.stores.backend import Asked, Beat, Deafen, IsHeld, Listen, Listenin
 from invoker.stores.rows import SECOND, SpaceRows
 
 _DEAD_NS: Final = 3600 * SECOND
-"""Seconds after the end of a process's lease until what it holds is forgotten; until then it may come back."""
+"""Seconds after the end of a process's lease until its holds are deleted; until then it may renew the lease."""
 
 
 class WriteNeededError(Exception):
-    """A question needs to write within a transaction that only reads."""
+    """A question needs to write, but the transaction may only read."""
 
 
 class Rows(SpaceRows):
@@ -30,11 +30,11 @@ class Rows(SpaceRows):
         db: The connection.
         owner: The id of this process.
         limits: The limits of the store.
-        clock: Nanoseconds of the epoch.
+        clock: Returns nanoseconds since the epoch.
 
     Attributes:
         seen: The number of the last change that this process has read.
-        is_deaf: Whether this process listens to nothing, and therefore reads no changes.
+        is_deaf: Whether this process listens to no space, and therefore reads no changes.
         epoch: See `invoker.stores.backend.Backend`.
     """
 
@@ -93,7 +93,7 @@ class Rows(SpaceRows):
         self._deafened.add(asked.key)
 
     def deafened(self) -> set[int]:
-        """The keys to which this process has stopped listening since the last call."""
+        """The keys of spaces to which this process has stopped listening since the last call."""
         deafened, self._deafened = self._deafened, set()
         return deafened
 

@@ -2,11 +2,11 @@
 
 Each question is one run of a script (`redis.lua`), and therefore atomic; questions that are sent together share a round
 trip. The clock is that of the server, so the clocks of the replicas need not agree. Each process subscribes to one
-channel of its own before anything else. The script that answers `Listen` notes the process and gives the items that are
-there; every later change is published to the channels of the noted processes, so no change is missed in between. If
+channel of its own before anything else. The script that answers `Listen` records the process and returns the existing
+items; every later change is published to the channels of the recorded processes, so no change is missed in between. If
 that connection breaks, changes may have been missed: all subscriptions end, and the process subscribes again.
 
-Neither a cluster of Redis servers is supported, nor one that evicts keys.
+Redis clusters, and servers that evict keys, are not supported.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ log = logging.getLogger(__name__)
 _CONNECT_S: Final = 2.0
 _REPLY_S: Final = 5.0
 _RETRY_S: Final = 0.25
-"""How long to wait between two tries to subscribe anew."""
+"""Seconds between two tries to subscribe anew."""
 
 _LOOK_S: Final = 1.0
-"""How often the thread of the news looks whether the process ends."""
+"""Seconds between two checks of the receiving thread whether the process ends."""
 
 _MOST_EVENTS: Final = 256
 _PREFIX: Final = "invoker:"
@@ -62,9 +62,9 @@ class RedisBackend:
     """Keeps spaces in a Redis server.
 
     Args:
-        url: The URL as redis-py has it: ``redis://``, ``rediss://`` or ``unix://``.
+        url: The URL for redis-py: ``redis://``, ``rediss://`` or ``unix://``.
         limits: The limits of the store.
-        clock: Nanoseconds of the epoch; None: the server's.
+        clock: Returns nanoseconds since the epoch; None: the server's clock is used.
     """
 
     def __init__(self, url: str, limits: StoreLimits | None = None, clock: Callable[[], int] | None = None) -> None:
@@ -96,7 +96,7 @@ class RedisBackend:
             raise StartupError(f"the store at {self._place} does not let this process subscribe")
 
     def perform(self, asked: Sequence[Asked]) -> list[Any]:
-        """Answer all in one round trip."""
+        """Answer all questions in one round trip."""
         epoch = self.epoch if self._is_up.is_set() else -1
         try:
             said = self._run([self._spelled(one) for one in asked])
@@ -111,7 +111,7 @@ class RedisBackend:
         return math.inf
 
     def close(self) -> None:
-        """Release the holds of this process."""
+        """Release the holds of this process, and disconnect."""
         self._is_over.set()
         try:
             self._run([["bye"]])
@@ -218,7 +218,7 @@ class RedisBackend:
                 if message["type"] == "message" and message["data"]:
                     events.append(_event(message["data"]))
                 elif message["type"] == "subscribe":
-                    self._missed()  # unless it is the first time, redis-py has reconnected by itself
+                    self._missed()  # a second subscription means that redis-py has reconnected by itself
                     self._is_up.set()
                 message = channel.get_message(timeout=0) if len(events) < _MOST_EVENTS else None
             if events:
@@ -232,13 +232,13 @@ class RedisBackend:
 
 
 def _place(client: redis.Redis) -> str:
-    """Where the server is, without the password."""
+    """The address of the server, without the password."""
     known = client.connection_pool.connection_kwargs
     return str(known["path"]) if "path" in known else f"{known.get('host', 'localhost')}:{known.get('port', 6379)}"
 
 
 def _micros(version_ns: int) -> int:
-    """A version in the form of the server; -2 for a version that the server never gave."""
+    """Convert a version to the server's form; -2 for a version that the server has never returned."""
     if version_ns == PRESENT:
         return PRESENT
     whole, rest = divmod(version_ns, 1000)

@@ -1,4 +1,4 @@
-"""`SpaceRows`: the questions about spaces and items as statements of SQL, asked within a transaction."""
+"""`SpaceRows`: answers questions about spaces and items by SQL statements, within a transaction."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from invoker.stores.backend import SWEPT, Asked, Dropped, Held, IsHeld, Release,
 SECOND: Final = 1_000_000_000
 
 _TOUCH: Final = (0.01, 1.0)
-"""A use of a space is written if the last written one is older than this part of its time to live, or these seconds."""
+"""A use of a space is recorded only if the last recorded one is older than this part of its time to live, or than this
+many seconds."""
 
 
 class Row(NamedTuple):
-    """A space, as the row of its table holds it."""
+    """A row of the table of spaces."""
 
     key: int
     name: str
@@ -44,7 +45,7 @@ class Row(NamedTuple):
 
     @property
     def expires_ns(self) -> int:
-        """When it expires, unless it is held."""
+        """When the space expires, unless it is held."""
         return self.used_ns + int(self.ttl_s * SECOND)
 
 
@@ -55,7 +56,7 @@ class SpaceRows:
         db: The connection.
         owner: The id of this process.
         limits: The limits of the store.
-        clock: Nanoseconds of the epoch.
+        clock: Returns nanoseconds since the epoch.
 
     Attributes:
         has_changed: Whether changes were written since this was last set to False.
@@ -80,14 +81,14 @@ class SpaceRows:
     # Spaces.
 
     def _row(self, name: str) -> Row | None:
-        """The space of a name, which may have expired."""
+        """The row of the space with this name, which may have expired."""
         row = self._db.execute(
             "SELECT key, name, about, ttl_s, created_ns, used_ns, items, size FROM spaces WHERE name = ?", (name,)
         ).fetchone()
         return None if row is None else Row(*row)
 
     def _is_fresh(self, row: Row) -> bool:
-        """Whether the last use that was written is so recent that this use need not be written."""
+        """Whether the last recorded use is so recent that this use need not be recorded."""
         part, most_s = _TOUCH
         age_ns = self._clock() - row.used_ns
         return 0 <= age_ns < min(part * row.ttl_s, most_s) * SECOND
@@ -113,14 +114,14 @@ class SpaceRows:
         return self._end(row, Reason.EXPIRED)
 
     def _lease_end_ns(self, row: Row) -> int:
-        """When the leases of the processes that last held a space end; the space expires then."""
+        """When the last lease of the processes that hold a space ends; the space expires then."""
         until = self._db.execute(
             "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
         ).fetchone()[0]
         return (until or 0) + int(row.ttl_s * SECOND)
 
     def _holds(self, key: int) -> int:
-        """How often living processes hold a space."""
+        """How many holds living processes have on a space."""
         row = self._db.execute(
             "SELECT total(count) FROM holds JOIN owners ON owner = id WHERE space = ? AND until_ns > ?",
             (key, self._clock()),
@@ -232,7 +233,7 @@ class SpaceRows:
         return due is not None and due <= self._clock()
 
     def _hears(self, key: int, *, items: bool) -> bool:
-        """Whether any process listens to a space for changes of its items."""
+        """Whether any process listens to a space; with ``items``, for changes of its items."""
         found = self._db.execute("SELECT 1 FROM ears WHERE space = ? AND items >= ? LIMIT 1", (key, items)).fetchone()
         return found is not None
 
@@ -256,7 +257,7 @@ class SpaceRows:
         begins_behind = asked.after and asked.after >= asked.prefix
         sign, least = (">", asked.after) if begins_behind else (">=", asked.prefix)
         for row in self._db.execute(
-            "SELECT name, value, created_ns, updated_ns, about FROM items"  # noqa: S608 - our own words
+            "SELECT name, value, created_ns, updated_ns, about FROM items"  # noqa: S608 - only constant parts
             f" WHERE space = ? AND name {sign} ? ORDER BY name LIMIT ?",
             (key, least, max(0, asked.most)),
         ):
@@ -310,5 +311,5 @@ class SpaceRows:
 
 
 def reason_of(name: str) -> Reason:
-    """The reason of a name in the file."""
+    """The reason with this name, as it is stored in the file."""
     return Reason[name]

@@ -1,7 +1,7 @@
 """`SharedStore`: a store that several processes share, made from a `Backend`.
 
-It knows the conversations of this process: the spaces that each holds and listens to. The backend sees only the
-process, so a thousand conversations that watch one space cost it no more than one.
+It tracks the spaces that each conversation of this process holds and listens to. The backend sees only the process, so
+a thousand conversations that watch one space cost it no more than one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LOOK_S = 0.05
 
 @dataclass(slots=True, eq=False)
 class _Subscription:
-    """One subscription. It gets the changes with higher numbers than ``since``."""
+    """One subscription, which gets the changes with higher numbers than ``since``."""
 
     news: News
     key: int = -1
@@ -53,7 +53,7 @@ class SharedStore:
     """Keeps spaces in a backend; see `invoker.core.store.Store` for its methods.
 
     Args:
-        backend: Where the spaces are.
+        backend: Keeps the spaces.
     """
 
     _later: Later
@@ -68,7 +68,7 @@ class SharedStore:
         self._deaf: set[int] = set()  # keys that may have no listener any more
 
     def start(self, later: Later) -> None:
-        """Start the thread that opens the backend and asks it."""
+        """Open the backend, and start the thread that sends it questions."""
         self._later = later
         self.asking.start()
 
@@ -83,7 +83,7 @@ class SharedStore:
             answer = partial(self._held, self._claims_of(subscriber), answer)
         elif isinstance(question, Drop):
             answer = partial(self._dropped, answer)
-        # A held space must be released, and a durable write may take long: both are done whenever possible.
+        # A hold must be released later, and a durable write may take long, so these have no time limit.
         is_patient = isinstance(question, Hold) or (isinstance(question, Put) and question.is_durable)
         self.asking.put(question, answer, is_waited_for=not is_patient)
 
@@ -178,7 +178,7 @@ class SharedStore:
                 subscription.news.put(UNAVAILABLE)
 
     def _late(self, said: Any) -> None:
-        """Take an answer that came after its question had failed."""
+        """Handle an answer that came after its question had failed."""
         if isinstance(said, Listening):
             self._deaf.add(said.key)
             self._deafen()
@@ -189,7 +189,7 @@ class SharedStore:
         return self._claims.setdefault(subscriber, _Claims())
 
     def _deafen(self) -> None:
-        """Stop the backend's reports about spaces that no subscription needs any more."""
+        """Let the backend stop its reports about spaces without a subscription."""
         if self._listens or not self._deaf:
             return
         deaf, self._deaf = self._deaf, set()

@@ -1,12 +1,12 @@
-"""`SqliteBackend`: spaces in a file, for the processes of one machine; the spaces survive them.
+"""`SqliteBackend`: keeps spaces in a file, for the processes of one machine; the spaces survive the processes.
 
-All questions of one go are one transaction. A transaction first only reads; if it must write, it is repeated with the
-lock of the file. Changes are written to a table as long as some process listens, each with the next number. The others
-look at SQLite's ``data_version``, which is a read of shared memory, and read the new changes. Once all living processes
-have read a change, it is deleted.
+All questions of one batch are one transaction. A transaction first only reads; if it must write, it is repeated with
+the lock of the file. While some process listens, changes are written to a table, with consecutive numbers. Other
+processes poll SQLite's ``data_version``, which only reads shared memory, and then read the new changes. Once all living
+processes have read a change, it is deleted.
 
 The file is in WAL mode with ``synchronous=NORMAL``: answered writes survive the end of any process. A crash of the
-machine may lose the last moments, but leaves the file intact. A `Put` that asks to be durable is on the disk when it is
+machine may lose the latest writes, but leaves the file intact. A `Put` with ``is_durable`` is on the disk when it is
 answered: its transaction is written with ``synchronous=FULL``.
 """
 
@@ -33,10 +33,10 @@ from invoker.stores.rows import reason_of
 log = logging.getLogger(__name__)
 
 _BUSY_S: Final = 5.0
-"""How long to wait for the lock of the file."""
+"""Seconds to wait for the lock of the file."""
 
 _LOOK_S: Final = (0.002, 0.02)
-"""Seconds between two looks for changes of others: soon after a change, and otherwise."""
+"""Seconds between two polls for changes of other processes: soon after a change, and otherwise."""
 
 _TRIES: Final = 20
 
@@ -50,7 +50,7 @@ class SqliteBackend:
     Args:
         path: The path of the file; it is made if it does not exist, readable only for its owner.
         limits: The limits of the store.
-        clock: Nanoseconds of the epoch; the same for all processes.
+        clock: Returns nanoseconds since the epoch; the same clock for all processes.
     """
 
     def __init__(self, path: Path, limits: StoreLimits | None = None, clock: Callable[[], int] | None = None) -> None:
@@ -58,14 +58,14 @@ class SqliteBackend:
         self._limits = limits or StoreLimits()
         self._clock = clock or time.time_ns
         self._owner = uuid.uuid4().hex
-        self._heard: set[int] = set()  # keys that this process listens to
+        self._heard: set[int] = set()  # keys of spaces to which this process listens
         self._version = 0
         self._look_s = _LOOK_S[1]
         self._is_failing = False
 
     @property
     def epoch(self) -> int:
-        """Grows when changes may have been missed."""
+        """A number that grows when changes may have been missed."""
         return self._rows.epoch
 
     def open(self, tell: Tell, lose: Lose) -> None:
@@ -168,7 +168,7 @@ class SqliteBackend:
             self._db.execute("PRAGMA synchronous=NORMAL")
 
     def _look(self) -> float:
-        """Read the changes since the last look, and give the seconds until the next one."""
+        """Read the changes since the last poll; returns the seconds until the next one."""
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version or self._rows.has_changed:
             self._version, self._rows.has_changed = version, False

@@ -1,3 +1,3 @@
-"""Observes the engine: logs, health, metrics, the watchdog. Sessions never call it."""
+"""Observes the engine: logs, metrics, watchdog. Sessions never call it."""
 
 __all__: list[str] = []

@@ -1,7 +1,7 @@
 """`AuditLog`: a file, or standard error, to which a thread appends lines.
 
-A caller only puts an event on a queue; the thread turns the events into lines and writes those of a twentieth of a
-second at once. A file that was moved or deleted, as by logrotate, is opened again. Lines that cannot be written, or do
+A caller only puts an event on a queue; the thread turns events into lines, and writes the lines of a twentieth of a
+second together. A file that was moved or deleted, as by logrotate, is opened again. Lines that cannot be written, or do
 not fit on the queue, are lost and counted: calls never wait for a disk.
 """
 
@@ -31,11 +31,11 @@ class AuditLog:
 
     Args:
         target: Path of a file, or ``stderr``.
-        line: Makes the line of an event, in the thread that writes.
+        line: Makes the line of an event, in the writing thread.
 
     Attributes:
-        errors: Lines that were lost.
-        is_well: Whether the last lines were written; None before the first.
+        errors: How many lines were lost.
+        is_well: Whether the last lines were written; None before the first lines.
     """
 
     def __init__(self, target: str, line: Callable[[Any], bytes]) -> None:
@@ -65,7 +65,7 @@ class AuditLog:
 
     def flush(self) -> None:
         """Write all lines that wait, in the calling thread."""
-        with self._lock:  # lines must not be mixed up
+        with self._lock:  # lines must not be interleaved
             lines = []
             for _ in range(len(self._waiting)):
                 told = self._waiting.popleft()
@@ -78,7 +78,7 @@ class AuditLog:
                 self._write(lines)
 
     def close(self) -> None:
-        """Write the waiting lines, and let the thread end. A reader that does not read is not waited for."""
+        """Write the waiting lines, and let the thread end; does not wait for a blocked output."""
         self._is_closed = True
         self._came.set()
         if self._thread is not None:
@@ -121,7 +121,7 @@ class AuditLog:
             self.is_well = True
 
     def _open(self) -> int:
-        """The file, opened again if its name now belongs to another file, or to none."""
+        """The descriptor of the file, opened again if the name now belongs to another file, or to none."""
         if not self._path:
             return 2
         if self._file >= 0 and not _is_same(self._path, self._file):
@@ -157,7 +157,7 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def _pieces(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """The lines in pieces that a pipe takes as a whole, even if other processes write to it (PIPE_BUF)."""
+    """Group lines into pieces that a pipe takes atomically, even if other processes write to it (PIPE_BUF)."""
     pieces: list[list[bytes]] = []
     size = PIPE_BUF
     for line in lines:

@@ -1,10 +1,10 @@
 """`Board`: a file in memory on which each worker writes its numbers, so that any worker can report the sum of all.
 
-A row holds one process's numbers; only that process writes it, as a whole and with a checksum, so no process waits for
-another, and the last row of a worker survives even its kill. Rows are far apart, and only written bytes take memory.
-Row 0 is the supervisor's: it has the counts of the dead workers, and for each row the last worker that was added to it.
-That is one write, so a reader sees a dead worker's numbers once: in its row before, in the sum after. Counters
-therefore never go backwards.
+A row has the numbers of one process. Only that process writes it, each time the whole row with a checksum, so no
+process waits for another, and the last row of a worker is kept even if it is killed. Rows are far apart in the file,
+but only written bytes take memory. Row 0 belongs to the supervisor: it has the sums of the dead workers' counts, and
+for each row the last worker that was added to these sums. Both are changed by one write, so a reader sees the numbers
+of a dead worker exactly once: before the write in its row, afterwards in the sums. So counters never decrease.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Numbers:
 
     Attributes:
         counters: Sums that only grow.
-        gauges: Current values, which no longer count when their process has ended.
+        gauges: Current values, which are dropped when their process has ended.
     """
 
     counters: dict[str, float] = field(default_factory=dict)
@@ -48,11 +48,11 @@ class Numbers:
 
 @dataclass(slots=True)
 class Row:
-    """The last row that one process wrote.
+    """The row that one process has written last.
 
     Attributes:
         worker: The number of the worker; 0 is the supervisor.
-        beat: When it wrote, in seconds on its clock.
+        beat: When the row was written, in seconds on the clock of its process.
         numbers: The counts of the worker.
         added: Only in the supervisor's row: for each row, the last worker whose counters are in these numbers.
     """
@@ -75,7 +75,7 @@ class Board:
 
     @classmethod
     def make(cls) -> Board:
-        """Make a new board, in memory where the system can. It vanishes with the last process that has it open."""
+        """Make a new board, in memory if the system supports that. It is removed when the last process closes it."""
         if hasattr(os, "memfd_create"):
             return cls(os.memfd_create("invoker-board"))
         with tempfile.TemporaryFile() as file:
@@ -101,7 +101,7 @@ class Board:
         return {index: row for index, row in rows.items() if row is not None and row.beat}
 
     def total(self) -> Numbers:
-        """The sum of the numbers of all live workers and of the dead ones' counters."""
+        """The sum of the numbers of all live workers, and of the counters of the dead ones."""
         rows = self.read()
         first = rows.get(0, Row())
         total = first.numbers
@@ -111,11 +111,11 @@ class Board:
         return total
 
     def close(self) -> None:
-        """Close the file, which ends with its last process."""
+        """Close the file, which is removed when the last process closes it."""
         os.close(self.handle)
 
     def _row(self, at: int) -> Row | None:
-        """The row that begins there; None if it is torn."""
+        """The row at offset ``at``; None if it was only partly written."""
         head = os.pread(self.handle, _HEAD, at)
         if not head.strip(b"\0"):
             return Row()  # nothing was written to this row yet

@@ -1,11 +1,11 @@
 """`Endings`: a thread that writes the log line of each invocation, and other equally frequent lines.
 
-A log line costs as much as a short invocation, and a lock and a system call besides. So endings are collected as they
-come and written together, a twentieth of a second later; faults, for which a reader may wait, are written at once.
-Waiting lines are written when the process stops. A program that has set up logging itself gets records.
+A log line costs as much as a short invocation, and also a lock and a system call. So endings are collected and written
+together, a twentieth of a second later; errors, for which a reader may wait, are written at once. Waiting lines are
+written when the process stops. If a program has set up logging itself, it gets log records.
 
-An invocation over HTTP ends before its response is made, and the line has the status of that. So if the client has got
-no response yet, the line waits for it, while later lines do not wait; but no longer than a second.
+An invocation over HTTP ends before its response is made, and the line contains the status of the response. So the line
+waits for the response, for a second at most; later lines do not wait for it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from invoker.telemetry import logs
 
 _WAIT_S = 0.05
 _PATIENCE_S = 1.0
-"""How long a line waits for the response of its invocation."""
+"""Seconds that a line waits for the response of its invocation."""
 _MOST = 100_000
-"""Endings that may wait to be written; beyond, the thread of an ending writes its line."""
+"""How many endings may wait to be written; if there are more, the thread of an ending writes the lines itself."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -50,7 +50,7 @@ class _Line(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """A line with a traceback that waits for the response."""
+    """A record with a traceback that waits for the response."""
 
     created: float
     record: logging.LogRecord
@@ -70,25 +70,25 @@ _Ending: TypeAlias = tuple[
 
 
 class Endings:
-    """Observes the engine, which calls this object with each invocation that has ended."""
+    """Logs endings; the engine calls this object with each invocation that has ended."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Line | _Ending | _Fault] = deque()
         self._came = threading.Event()
-        self._lock = threading.RLock()  # the thread that writes meets `flush` again where logging is set up by others
+        self._lock = threading.RLock()  # the logging of another program may call `flush` within it
         logs.AHEAD.append(self.flush)
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
     def __call__(self, invocation: Invocation) -> None:
-        """Log one ending. Faults are logged now, with their traceback; other lines may wait and be written together."""
+        """Log one ending. Errors are logged now, with their traceback; other lines may wait and be written together."""
         error = invocation.error
         if isinstance(error, (FunctionError, CallError, InternalError)):
             self._fault(invocation)
             return
         if logs.log.isEnabledFor(logging.INFO):
             context = invocation.context
-            # This is made for each call, so it is only a tuple of what is needed later.
+            # This is made for each call, so it is only a tuple of the data that the line needs later.
             self._put(
                 (
                     time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
@@ -109,7 +109,7 @@ class Endings:
             self._put(_Fault(record.created, record, client))
 
     def note(self, logger: str, message: str, extra: dict[str, Any]) -> None:
-        """Put a line of any logger into the queue, at INFO.
+        """Queue a line of any logger, at level INFO.
 
         Args:
             logger: Name of the logger.
@@ -140,8 +140,8 @@ class Endings:
         self.flush()
 
     def flush(self) -> None:
-        """Write the waiting lines, before any later line, except lines that still wait for their response."""
-        with self._lock:  # lines must not be mixed up
+        """Write the waiting lines, except those that still wait for their response."""
+        with self._lock:  # lines must not be interleaved
             made: list[_Line | logging.LogRecord] = []
             unanswered: list[_Line | _Ending | _Fault] = []
             since_s = math.inf if self._is_closed else time.time() - _PATIENCE_S
@@ -232,7 +232,7 @@ def _log(noted: list[_Line | logging.LogRecord]) -> None:
 
 
 def _pieces(lines: list[str]) -> Iterator[str]:
-    """The lines in pieces so short that a pipe takes each as a whole, even if other workers write to it (PIPE_BUF)."""
+    """Group lines into pieces that a pipe takes atomically, even if other workers write to it (PIPE_BUF)."""
     piece: list[str] = []
     size = 0
     for line in lines:

@@ -1,8 +1,8 @@
-"""`Live`: what the invocations of this process are doing right now, in numbers, for its watchers.
+"""`Live`: makes snapshots of the running invocations of this process, in numbers, for watchers.
 
-It reads the invocations' own counts on the loop, while other threads continue to count: a number may be a moment old,
-and two of them need not be of the same moment. Nothing is counted for its sake, and it takes no lock. Invocations that
-have ended are remembered only while there is a watcher. Payloads, headers and errors' texts are never shown.
+It reads the invocations' own counts on the loop, without a lock, while other threads continue to count: a number may be
+slightly old, and two numbers need not be from the same moment. Nothing is counted only for the snapshots. Invocations
+that have ended are remembered only while there is a watcher. Payloads, headers and errors' texts are never shown.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from invoker.telemetry.logs import LABELS
 from invoker.telemetry.pressure import FLOWING, Flow
 
 MOST_INVOCATIONS: Final = 100
-"""Invocations in one snapshot; if more run, the newest are shown."""
+"""The most invocations in one snapshot; if more run, the newest are shown."""
 
 _KEPT_S: Final = 10.0
 _MOST_NOTED: Final = 25
-"""Endings that are noted between two snapshots; of thousands of short calls nobody could see more."""
+"""The most endings that are kept between two snapshots; a watcher could not follow more."""
 _MOST_SUMMED: Final = 1000
-"""Queued frames of an input whose bytes are added up one by one."""
+"""The most queued frames of an input whose bytes are added up one by one."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -40,7 +40,7 @@ class _Ended:
 
     Attributes:
         at_s: When it ended, on the clock of ``time.monotonic``.
-        told: The entry of the invocation in a snapshot.
+        told: The data of the invocation in a snapshot.
     """
 
     at_s: float
@@ -66,7 +66,7 @@ class Live:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Remember what ends within the block; on the loop."""
+        """Remember the invocations that end within the block; called on the loop."""
         engine = self._engine
         self._watchers += 1
         if self._watchers == 1:
@@ -81,7 +81,7 @@ class Live:
                 self._ended.clear()
 
     def snapshot(self) -> dict[str, Any]:
-        """A snapshot of now: at most `MOST_INVOCATIONS`, running ones before ended ones."""
+        """A snapshot of at most `MOST_INVOCATIONS` invocations, running ones before ended ones."""
         now = time.monotonic()
         self._noted = 0
         running = list(self._engine.running.values())
@@ -106,7 +106,7 @@ class Live:
 
     @staticmethod
     def encoded(snapshot: dict[str, Any]) -> bytes:
-        """A snapshot as the bytes of a JSON object."""
+        """Encode a snapshot as a JSON object."""
         return _encode(snapshot)
 
     def _closed(self, invocation: Invocation) -> None:
@@ -161,7 +161,7 @@ def _told(invocation: Invocation, now: float, flow: Flow = FLOWING) -> dict[str,
 
 
 def _queued(invocation: Invocation, flow: Flow) -> list[tuple[int, int]]:
-    """Frames and bytes that wait in each input. Several long queues share the bytes by their lengths.
+    """The frames and bytes that wait in each input. For several long queues, the bytes are estimated by their lengths.
 
     Frames that wait at the call may be for any of several inputs, so they are shown only if there is a single one.
     """

@@ -1,4 +1,4 @@
-"""Log lines: text on a terminal, one JSON object a line otherwise; both show the fields of ``extra``."""
+"""Formats log lines: as text on a terminal, otherwise as one JSON object a line; with the fields of ``extra``."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ log = logging.getLogger("invoker")
 ENDED = "invocation ended"
 
 BELOW = "invoker_below"
-"""The attribute of a record with what stands below its message in text, and in fields in JSON."""
+"""The attribute of a record with pairs that are written below the message in text, and as fields in JSON."""
 
 LABELS: dict[str, Any] = {}
-"""What stands in every line of this process."""
+"""The fields that every line of this process contains."""
 
 AHEAD: list[Callable[[], None]] = []
-"""Called before any line is written; each of them writes what has to stand before that line."""
+"""Functions that are called before any line is written; each writes its own waiting lines first."""
 
 _LOUD = ("asyncio", "watchfiles")
-"""Libraries of ours that log at INFO and DEBUG what they do."""
+"""Libraries that the invoker uses and that log their work at INFO and DEBUG."""
 
 _CYAN = "36"
 _BREAKS = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -51,7 +51,7 @@ def set_up(level: str, style: str, *, stream: TextIO | None = None) -> bool:
     Args:
         level: debug, info, warning or error; then levels of loggers, as in ``info,myapp=debug``.
         style: text, json, or auto: text when the stream is a terminal.
-        stream: Default: standard error.
+        stream: The stream; None: standard error.
     """
     shown = stream or sys.stderr
     is_text = style == "text" or (style == "auto" and shown is not None and shown.isatty())
@@ -128,13 +128,13 @@ class OwnHandler(logging.StreamHandler[Any]):
             self.stream.write(self.format(told) + self.terminator)
 
     def close(self) -> None:
-        """Wait until the logged lines are written. A reader that does not read is not waited for."""
+        """Wait until the logged lines are written; does not wait for a blocked output."""
         if isinstance(self.stream, LogWriter):
             self.stream.drain()
         super().close()
 
     def end(self) -> None:
-        """Write the logged lines, since no more come."""
+        """Write the logged lines, and end the writer's thread."""
         if isinstance(self.stream, LogWriter):
             self.stream.end()
 
@@ -144,7 +144,7 @@ class OwnHandler(logging.StreamHandler[Any]):
 
 
 def _writer(*, is_text: bool) -> Any:
-    """A writer to standard error that does not wait for its reader; the stream itself if it has no descriptor."""
+    """A writer to standard error that never blocks; the stream itself if it has no descriptor."""
     stream = sys.stderr
     try:
         descriptor = -1 if stream is None else stream.fileno()
@@ -163,12 +163,12 @@ def _has_colour(stream: TextIO | None) -> bool:
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    """The fields of a line besides its message; with the fields of the invocation if a function's code writes it."""
+    """The fields of a record; with those of the invocation if the code of a function logs it."""
     return invoked(RUNNING.get()) | {name: value for name, value in vars(record).items() if name not in _OWN} | LABELS
 
 
 def invoked(context: Context | None) -> dict[str, Any]:
-    """The fields that say to which invocation a line belongs; none without an invocation."""
+    """The fields that identify the invocation of a line; none without an invocation."""
     if context is None:
         return {}
     return {"invocation": context.invocation_id, "function": context.function} | traced(context.metadata)
@@ -179,7 +179,7 @@ _told: tuple[Headers, dict[str, str]] = EMPTY, {}
 
 
 def traced(metadata: Headers) -> dict[str, str]:
-    """The fields of the caller's trace, if it sends one (W3C Trace Context), and of its id for the request."""
+    """The fields of the caller's trace, if it sends one (W3C Trace Context), and of its request id."""
     global _told  # noqa: PLW0603 - calls with the same head share their metadata
     if not metadata:
         return {}
@@ -220,7 +220,7 @@ class TextFormatter(logging.Formatter):
             line += "".join(f"\n  {printable(one)}" for one in record.stack_info.splitlines())
         if not record.exc_info:
             return line
-        # Lines of a traceback are indented, so a caller who chooses the text of an exception cannot forge a log line.
+        # Lines of a traceback are indented, so a caller that controls the text of an exception cannot forge a log line.
         return "\n".join([line, *("  " + printable(one) for one in _traceback(record).split("\n"))])
 
     def _coloured(self, text: str, colour: str | None) -> str:
@@ -257,7 +257,7 @@ def _traceback(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """JSON in one line: characters that readers take for the end of a line, or terminals for a command, are escaped."""
+    """Escape characters of JSON that readers treat as the end of a line, or terminals as a command."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -274,7 +274,7 @@ def utc(seconds: float) -> str:
 
 
 def own_handler() -> OwnHandler | None:
-    """The handler that `set_up` made, if every line of ours goes to it alone."""
+    """The handler that `set_up` made, if it is the only handler for the invoker's lines."""
     handlers = [*log.handlers, *(logging.getLogger().handlers if log.propagate else ())]
     return _own[0] if handlers == [_own[0]] else None
 
@@ -283,7 +283,7 @@ def keep() -> None:
     """Restore the invoker's logging, if the author's code has set up logging meanwhile.
 
     `logging.config` disables every logger that its settings do not name, and removes the handlers of the root logger.
-    The author's own lines go where the author has configured.
+    The log records of the author's code still go to the author's handlers.
     """
     if _own[0] is None:
         return
@@ -299,7 +299,7 @@ _own: list[OwnHandler | None] = [None]
 
 
 def called(protocol: str, peer: str | Client) -> dict[str, Any]:
-    """The fields of the caller and the protocol; and the status that an HTTP client got, as far as it is known."""
+    """The fields of the caller and the protocol, and the status that an HTTP client got, if it is known."""
     if isinstance(peer, str):
         return {"protocol": protocol, "peer": peer} if peer else {"protocol": protocol}
     fields = {"protocol": protocol, "peer": peer.address, peer.field: peer.number}
@@ -307,7 +307,7 @@ def called(protocol: str, peer: str | Client) -> dict[str, Any]:
 
 
 def ending(invocation: Invocation) -> dict[str, Any]:
-    """The fields of the line of an ended invocation, besides its message."""
+    """The fields of the log line of an ended invocation."""
     error = invocation.error
     extra: dict[str, Any] = {
         "invocation": invocation.id,
@@ -329,7 +329,7 @@ def ending(invocation: Invocation) -> dict[str, Any]:
 
 
 def place_of(function: Any) -> str:
-    """``file:line`` of the author's own function; empty where it has no source."""
+    """``file:line`` of the author's function; empty if it has no source."""
     code = getattr(list(layers(function))[-1], "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
@@ -361,7 +361,7 @@ def ending_record(invocation: Invocation) -> logging.LogRecord:
 
 
 def hold(record: logging.LogRecord) -> None:
-    """Let a record that is written later keep the text of its traceback, not the objects in its frames."""
+    """Prepare a record for later writing: keep the text of its traceback, not the objects in its frames."""
     if record.exc_info and record.exc_info[1] is not None:
         record.exc_text = _traceback(record)
         record.exc_info = (type(record.exc_info[1]), record.exc_info[1], None)

@@ -1,8 +1,9 @@
-"""`LogWriter`: a stream for the log that never makes anybody wait, whatever reads it.
+"""`LogWriter`: a stream for the log whose `write` never blocks, even if its reader is slow.
 
-The reader of a pipe or a terminal may stand still; a process that waits for it serves no call, and handles no signal.
-So text is written at once only if there is room for much more. Otherwise it goes on a queue, and a thread writes it in
-its order. Lines that do not fit on the queue are dropped and counted, and a line gives the count in their place::
+The reader of a pipe or a terminal may stop reading; a process that waits for it serves no calls, and handles no
+signals. So text is written at once only if there is room for much more. Otherwise it goes on a queue, and a thread
+writes it in its order. Lines that do not fit on the queue are dropped and counted, and a line with the count replaces
+them::
 
     write() --nothing waits, and there is room--------------> the descriptor
        +-- there is none --> queue --the thread-------------> the descriptor
@@ -26,30 +27,30 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 _MOST: Final = 8 * 1024 * 1024
-"""Characters that may wait."""
+"""How many characters may wait."""
 
 _END_S: Final = 5.0
-"""How long the end of the process waits for a reader at most."""
+"""The most seconds that the end of the process waits for a reader."""
 
 _GAP: Final = ""
-"""Stands on the queue where lines were dropped."""
+"""Marks the place on the queue at which lines were dropped."""
 
 _STILL_S: Final = 1.0
-"""How long the thread waits for a reader that takes nothing."""
+"""Seconds that the thread waits for a reader that reads nothing."""
 
 
 class LogWriter:
     """Writes text to a file descriptor, from a thread of its own.
 
     Args:
-        descriptor: Stays open; a negative one takes everything and keeps nothing.
+        descriptor: The file descriptor, which stays open; a negative one drops all text.
         encoding: The encoding of the text; characters that it cannot express are escaped.
-        most: Characters that may wait.
+        most: How many characters may wait.
 
     Attributes:
         encoding: The encoding of the text.
-        dropped: Lines that were dropped since the start.
-        lost: Makes the line that says how many lines were dropped.
+        dropped: How many lines were dropped since the start.
+        lost: Makes the line with the number of dropped lines.
     """
 
     def __init__(self, descriptor: int, encoding: str = "utf-8", *, most: int = _MOST) -> None:
@@ -70,9 +71,9 @@ class LogWriter:
         _MADE.add(self)
 
     def start(self) -> None:
-        """Start the thread, if a reader could make a writer wait.
+        """Start the thread, if a write could block.
 
-        If there is no room for a thread, every write is a direct one.
+        If no thread can be started, every write is direct.
         """
         if not (self._kind in (stat.S_IFIFO, stat.S_IFSOCK) or os.isatty(self._descriptor)):
             return
@@ -82,7 +83,7 @@ class LogWriter:
             self._thread, self._is_direct = thread, False
 
     def write(self, text: str) -> int:
-        """Take text that ends with a line; returns at once."""
+        """Take text that ends with a complete line; returns at once."""
         with self._lock:
             if self._is_direct or (
                 self._put == self._written and len(text) <= select.PIPE_BUF and not self._has_gap and self._has_room()
@@ -109,7 +110,7 @@ class LogWriter:
     def drain(self, limit_s: float = _END_S) -> bool:
         """Wait until everything has been written, and return whether it was.
 
-        A reader that does not read is not waited for.
+        It does not wait for a reader that reads nothing.
         """
         if self._is_direct:
             return True
@@ -123,7 +124,7 @@ class LogWriter:
         return False
 
     def end(self) -> None:
-        """Write the waiting text, and end the thread, unless the reader does not read.
+        """Write the waiting text, and end the thread; gives up if the reader reads nothing.
 
         Later text is written directly.
         """
@@ -152,7 +153,7 @@ class LogWriter:
         while True:
             one = queue.get()
             while isinstance(one, str) and one != _GAP:
-                # a pipe takes this many bytes as a whole, while others also write to it
+                # a pipe takes this many bytes atomically, even if other processes write to it
                 if len(kept) + len(one) > select.PIPE_BUF:
                     self._take(kept)
                     kept = ""
@@ -189,7 +190,7 @@ class LogWriter:
         while view:
             try:
                 view = view[os.write(self._descriptor, view) :]
-            except BlockingIOError:  # other code has made it non-blocking
+            except BlockingIOError:  # other code has made the descriptor non-blocking
                 select.select([], [self._descriptor], [], 1)
             except OSError:  # the pipe is full or has lost its reader, so no line about this can be written
                 self.dropped += text.count("\n")
@@ -198,7 +199,7 @@ class LogWriter:
 
 
 def _full(pipe: int) -> int:
-    """How many bytes a pipe may contain and still have room for a dozen short texts, each on a page of its own."""
+    """The most bytes in a pipe that still has room for a dozen short texts, each on a page of its own."""
     try:
         size = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
     except (AttributeError, OSError):  # not on Linux
@@ -207,13 +208,13 @@ def _full(pipe: int) -> int:
 
 
 def drain_all() -> None:
-    """Wait until what this process has logged and printed is written."""
+    """Wait until the text that this process has logged and printed is written."""
     for one in list(_MADE):
         one.drain()
 
 
 def dropped_lines() -> int:
-    """How many lines this process has dropped, of its log and of the output of functions."""
+    """How many lines of its log and of the output of functions this process has dropped."""
     return sum(one.dropped for one in list(_MADE))
 
 

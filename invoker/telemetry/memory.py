@@ -1,9 +1,9 @@
-"""`Trimmer`: gives memory back to the system after a flood.
+"""`Trimmer`: returns freed memory to the system after a peak.
 
-The C library keeps freed memory between blocks that are still in use; after a flood that may be most of a gigabyte.
-`malloc_trim` gives it back. It is given back only when the process holds much less than a moment ago, or many threads
-of functions have ended their work, whose small values are not counted; in a thread, and at most every half a second: a
-lower threshold for all blocks would cause page faults for each large frame.
+The C library keeps freed memory between blocks that are still in use; after a peak that may be most of a gigabyte.
+`malloc_trim` returns it to the system. It is called in a thread, at most every half second, and only when the process
+holds much less than shortly before, or when many threads of functions have ended their work, whose small values are not
+counted. (A lower threshold of the C library itself would cause page faults for each large frame.)
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from invoker.execution.bodies.pool import Threads, off_loop
 log = logging.getLogger(__name__)
 
 MUCH_BYTES = 64 * 1024 * 1024
-"""The least bytes that the callers must have given up; less is soon used again."""
+"""The least bytes by which the held bytes must have fallen; less memory is soon used again."""
 
 _LOOK_S = 0.5
 _ARENA_MAX = -8  # from malloc.h
 _ARENAS = 2
 _TIMES = 16
-"""How often it is asked for after a flood: what is read and thrown away of refused bodies is freed seconds later."""
+"""How many times memory is trimmed after a peak, since the rest of refused bodies is read and freed seconds later."""
 
 _MANY_THREADS = 32
 _TIMES_THREADS = 2
 
 
 def malloc_trim() -> bool:
-    """Ask the C library to give memory back; returns whether it did. False where it has no such function."""
+    """Let the C library return memory to the system; returns whether it did. False if it has no such function."""
     with contextlib.suppress(AttributeError, OSError):
         return bool(ctypes.CDLL(None).malloc_trim(ctypes.c_size_t(0)))
     return False
@@ -44,9 +44,9 @@ def malloc_trim() -> bool:
 def share_arenas() -> None:
     """Let all threads allocate from two arenas of the C library, unless the environment sets their number.
 
-    `malloc_trim` gives back free memory in the middle of every arena; but only for the first arena does it give back
-    the free memory at the end, which may be 16 MiB. By default there are eight arenas for each processor. This must be
-    called before threads begin.
+    `malloc_trim` returns free memory in the middle of every arena; but it returns free memory at the end, which may be
+    16 MiB, only for the first arena. By default there are eight arenas for each processor. This must be called before
+    threads begin.
     """
     if "MALLOC_ARENA_MAX" in os.environ or "arena_max" in os.environ.get("GLIBC_TUNABLES", ""):
         return
@@ -55,13 +55,13 @@ def share_arenas() -> None:
 
 
 class Trimmer:
-    """Looks at a budget every half a second, on the loop.
+    """Checks a budget every half second, on the loop.
 
     Args:
         budget: The budget of the process.
-        threads: Give a thread in which the C library is called.
+        threads: The pool from which a thread for calling the C library comes.
         trim: Calls the C library.
-        look_s: Time between two looks.
+        look_s: Seconds between two checks.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Trimmer:
                 left = max(left, _TIMES_THREADS)
             if left:
                 left -= 1
-                with contextlib.suppress(Overloaded):  # no thread is free; the next look tries again
+                with contextlib.suppress(Overloaded):  # no thread is free; the next check tries again
                     await off_loop(self._threads, self._trim)
 
     def _have_left(self) -> bool:
-        """Whether, of many threads that were busy earlier, less than half were busy at the last two looks."""
+        """Whether many threads were busy earlier, and less than half of these at the last two checks."""
         busy, before = self._threads.busy, self._was_busy
         self._was_busy = busy
         self._most_busy = max(self._most_busy, busy)

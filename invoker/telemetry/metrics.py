@@ -1,7 +1,8 @@
-"""Metrics in the text format of Prometheus, made from the engine's counters on request.
+"""Makes metrics in the text format of Prometheus from the engine's counters, on request.
 
-Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module
-reads them. A worker answers for all: it adds up the rows of all workers on the board (`invoker.telemetry.board`).
+Nothing is counted twice and nothing is locked: the engine adds up plain integers at each ending, and this module reads
+them. Each worker reports the metrics of all: it adds up the rows of all workers on the board
+(`invoker.telemetry.board`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from invoker.execution.driver import Driver
 
 Families: TypeAlias = Callable[[Numbers], Iterator[Any]]
-"""Makes families of Prometheus of those numbers that it knows."""
+"""Makes Prometheus metric families from the numbers that it recognises."""
 
 _ENDED, _SESSIONS = "invoker_invocations", "invoker_sessions"
 RESTARTS, RELOADS = "invoker_worker_restarts", "invoker_worker_reloads"
@@ -80,8 +81,8 @@ class Metrics:
     """A Prometheus collector.
 
     Args:
-        numbers: Gives the counts, by the names of this module and of the modules with further families.
-        further: Gives the functions that make the families of the served protocols.
+        numbers: Returns the counts, by the names of this module and of the modules with further families.
+        further: Returns the functions that make the families of the served protocols.
     """
 
     def __init__(self, numbers: Callable[[], Numbers], further: Callable[[], Sequence[Families]] = tuple) -> None:
@@ -98,7 +99,7 @@ class Metrics:
         return CONTENT_TYPE_LATEST, generate_latest(self._registry)
 
     def collect(self) -> Iterator[Any]:
-        """Give the families; Prometheus's own protocol."""
+        """Yield the metric families; called by Prometheus's library."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         numbers = self._numbers()

@@ -1,8 +1,8 @@
-"""Which side of each running invocation waits for the other: `flows` for one moment, `Pressure` for the log.
+"""Finds out which side of each running invocation waits for the other: `flows` for one moment, `Pressure` for the log.
 
-An invocation is *paused* while reading for it has stopped, because its function takes less than its caller sends. It is
-*blocked* while its function waits until its caller has read more. If a thread of its own reads for a function, frames
-that have come meanwhile are *held* at the call.
+An invocation is *paused* while its input is not read, because its function takes less than its caller sends. It is
+*blocked* while its function waits until its caller has read more. If a function runs in the thread of its call, frames
+that come meanwhile are *held* at the call.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ PAUSED: Final = "an invocation is paused: its function reads more slowly than it
 BLOCKED: Final = "an invocation is blocked: its caller reads more slowly than its function produces"
 
 _LOOK_S: Final = 0.4
-"""Seconds between two looks. What is paused or blocked at two looks in a row is logged, within a second."""
+"""Seconds between two checks. An invocation that is paused or blocked at two checks in a row is logged, within a
+second."""
 
 
 class Flow(NamedTuple):
     """The flow of one invocation.
 
     Attributes:
-        is_paused: Whether reading for it has stopped.
+        is_paused: Whether reading of its input has stopped.
         is_blocked: Whether its function waits until its caller reads.
         frames: Frames that are held at its call, not yet in an input.
         bytes: The bytes of these frames.
@@ -74,7 +75,7 @@ def _paused(reactor: Reactor) -> Iterator[Invocation]:
 
 
 class Pressure:
-    """Writes a line when an invocation is found paused, and one when it is found blocked.
+    """Logs a line when an invocation is found paused, and one when it is found blocked.
 
     Each is written once for an invocation.
 
@@ -89,11 +90,11 @@ class Pressure:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to look at them, on the running loop."""
+        """Begin to check the invocations, on the running loop."""
         self._timer = asyncio.get_running_loop().call_later(_LOOK_S, self._tick)
 
     def stop(self) -> None:
-        """Stop the looks; nothing is logged any more."""
+        """Stop the checks; nothing is logged any more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -102,7 +103,7 @@ class Pressure:
         self.start()
 
     def look(self) -> None:
-        """Log the invocations that are paused or blocked now and already were at the last look."""
+        """Log the invocations that are paused or blocked now and already were at the last check."""
         now: set[tuple[str, str]] = set()
         flowing = flows(self._driver)
         for invocation in tuple(self._driver.engine.running.values()):

@@ -1,4 +1,4 @@
-"""The message that a process prints when it is ready, at every log level, since its starter waits for it (R-016)."""
+"""Logs the message of a ready process, at every log level, since the program that started it waits for it (R-016)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def announce(block: str) -> None:
     """Log a message at INFO even if the level of the log is higher.
 
     Args:
-        block: The message; then lines ``key: value``, which stand below it in text, and are fields in JSON.
+        block: The message, followed by lines ``key: value``, which are written below it in text, and as fields in JSON.
     """
     line, *below = block.split("\n")
     fields = dict(one.split(": ", 1) for one in below)
@@ -26,7 +26,7 @@ def announce(block: str) -> None:
 
 
 def untyped(specs: Iterable[FunctionSpec]) -> str:
-    """A sentence for authors about parameters that have no type; empty: all have one."""
+    """A sentence for authors about parameters without a type; empty if all have one."""
     for spec in specs:
         for one in (*spec.inputs, *spec.spare):
             if is_any(one.type) and one.take is Take.PAYLOAD:
@@ -38,14 +38,14 @@ def untyped(specs: Iterable[FunctionSpec]) -> str:
 
 
 def ready_block(names: Sequence[str], addresses: str, serves: str, command: str, page: str = "", note: str = "") -> str:
-    """The message of a process that is ready, and the lines below it (R-005).
+    """Make the message of a process that is ready, with the lines below it (R-005).
 
     Args:
         names: The names of the functions.
-        addresses: The addresses of the open transports, and why they are these.
-        serves: Protocols.
-        command: The command line of a call, to copy; may be empty.
-        page: Where a browser can try the functions; may be empty.
+        addresses: The addresses of the open transports, and the reason for these addresses.
+        serves: The names of the served protocols.
+        command: An example of a command line that calls a function; may be empty.
+        page: The URL of a page for trying the functions; may be empty.
         note: The note for the author; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])

@@ -1,6 +1,6 @@
-"""A call to copy that fits a function: the command, and a value for each of its inputs (R-005).
+"""Makes an example call of a function: the command, and a value for each input (R-005).
 
-Each value is tried with the same conversion that a call uses; a type without a valid value gets no sample call.
+Each value is checked by the conversion that a call uses; there is no example for a type without a valid value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from invoker.author.spec import IGNORED, FunctionSpec, StreamSpec, Take
 from invoker.codecs.annotations import is_array
 from invoker.codecs.typed import BYTES_LIKE, adapter, converter, fields, holds_pydantic, is_any, leaves, members
 
-_AT_HOME = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - where localhost leads to
+_AT_HOME = ("127.0.0.1", "::1", "0.0.0.0", "::")  # noqa: S104 - the addresses that localhost may mean
 _TEXTS = ("NDArray[object_]", "NDArray[str_]", "NDArray[bytes_]")
 _MOST_ELEMENTS = 12
 _DEEPEST = 8
@@ -40,7 +40,7 @@ def call_command(spec: FunctionSpec, address: str, *, is_one: bool) -> str:
 
 
 def chat_command(spec: FunctionSpec, address: str) -> str:
-    """The same arguments for a function that holds a conversation over Evergreen; empty for all other functions."""
+    """The arguments that start a chat with a function over Evergreen; empty if it is not made for chats."""
     return shlex.join(["chat", address, "--action", spec.name]) if _is_chat(spec) else ""
 
 
@@ -50,8 +50,8 @@ def near(host: str, address: str) -> str:
 
 
 def sample_arguments(spec: FunctionSpec) -> str | None:
-    """Arguments of ``invoker call`` with a value for each input, as a shell takes them; None where there is none."""
-    # The inputs that a caller without names sends: the first option if there is no other input.
+    """The arguments of ``invoker call`` with a value for each input, in shell syntax; None if no value is known."""
+    # The inputs that a caller without names sends; the first option if there are no other inputs.
     streams = tuple(one for one in spec.inputs if not one.is_ignored) or spec.spare[:1]
     try:
         values = [_sample(one.type) for one in streams]
@@ -76,7 +76,7 @@ def _is_chat(spec: FunctionSpec) -> bool:
 
 
 def _is_plain(stream: StreamSpec, value: Any) -> bool:
-    """Whether the value can be typed as plain text: numbers, booleans, text and bytes can.
+    """Whether the value can be typed as plain text, like numbers, booleans, text and bytes.
 
     Without an annotation text is a str, and 7 would be "7"; a function that takes messages sees their media types.
     """
@@ -87,7 +87,7 @@ def _is_plain(stream: StreamSpec, value: Any) -> bool:
 
 
 def _sample(type_: Any, depth: int = 0) -> Any:
-    """A value of this type, as JSON has it.
+    """A value of this type, in its JSON form.
 
     Raises:
         LookupError: No such value is known.
@@ -180,7 +180,7 @@ def _of_kind(schema: Mapping[str, Any], attempt: int, inner: Callable[[Any], Any
 
 
 def _list(schema: Mapping[str, Any], inner: Callable[[Any], Any]) -> list[Any]:
-    """Make a list of one element if any number is allowed; an empty one if a class holds lists of itself."""
+    """Make a list of one element if any number is allowed; an empty one if a class contains lists of itself."""
     fixed, least, items = schema.get("prefixItems", ()), schema.get("minItems", 0), schema.get("items")
     rest = [items or {}] * max(least - len(fixed), not fixed and items is not False)
     try:
@@ -218,7 +218,7 @@ _FORMATS = {
 
 
 def _array(type_: Any) -> Any:
-    """A small array as nested lists: one element where any size is taken; without any where it would be long."""
+    """A small array as nested lists: sizes that are not fixed become 1, or 0 if the array would be long."""
     from invoker.tensors import array_spelled, numeric, shape_of
 
     one = next((one for one in leaves(type_) if array_spelled(one)), type_)

@@ -1,8 +1,8 @@
-"""Captures what functions print: printing does not wait for its reader, and with JSON logs each line becomes an object.
+"""Captures the prints of functions: printing never blocks, and with JSON logs each line becomes an object.
 
-``sys.stdout`` and ``sys.stderr`` stay the objects that they are, since debuggers and progress bars ask them what they
-are and where they write: only their ``write`` is replaced, and only where no terminal reads them. Output by
-``sys.stdout.buffer`` or by another program passes unchanged.
+``sys.stdout`` and ``sys.stderr`` stay the same objects, since debuggers and progress bars examine them: only their
+``write`` is replaced, and only if they are not a terminal. Output by ``sys.stdout.buffer`` or by another program passes
+unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 64 * 1024
 
 
 def print_lines(*, as_objects: bool) -> None:
-    """From now on, no print of a function waits for its reader.
+    """Replace ``write`` of the standard streams, so that printing never blocks.
 
     Args:
         as_objects: Whether to turn each line on standard output into a JSON object; on standard error it stays text.
@@ -57,9 +57,9 @@ def _writer(stream: Any) -> Any:
 
 
 def finish() -> None:
-    """Write all that was printed and logged, at the end of the process.
+    """Write all printed and logged text, at the end of the process.
 
-    A reader that does not read is not waited for.
+    It does not wait for a reader that reads nothing.
     """
     for made in _MADE:
         made.finish()
@@ -67,7 +67,7 @@ def finish() -> None:
 
 
 def ended(invocation: Invocation) -> None:
-    """Write what an invocation printed last, even if it did not end the line."""
+    """Write the last line that an invocation has printed, even if it is not complete."""
     for made in _MADE:
         made.end(invocation.context)
 
@@ -84,7 +84,7 @@ class Prints:
         self._write = write
         self._flush = flush
         self._lock = threading.RLock()
-        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: the begun line, and its invocation
+        self._begun: dict[int, tuple[Context | None, str]] = {}  # by thread: the incomplete line, and its invocation
 
     def write(self, text: str) -> int:
         """Take some text, and return the number of its characters, as every ``write`` does."""
@@ -104,7 +104,7 @@ class Prints:
         return len(text)
 
     def flush(self) -> None:
-        """Write what this thread has begun, as ``print(..., flush=True)`` asks.
+        """Write the incomplete line of this thread, for ``print(..., flush=True)``.
 
         The following text is another object.
         """
@@ -115,7 +115,7 @@ class Prints:
         self._flush()
 
     def end(self, context: Context) -> None:
-        """Write the lines that an invocation has begun, in any thread."""
+        """Write the incomplete lines of an invocation, in all threads."""
         if not self._begun:
             return
         with self._lock:
@@ -124,7 +124,7 @@ class Prints:
         self._flush()
 
     def finish(self) -> None:
-        """Write the lines that have not ended."""
+        """Write all incomplete lines."""
         with self._lock:
             begun, self._begun = self._begun, {}
             for context, text in begun.values():

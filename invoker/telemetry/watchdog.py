@@ -1,7 +1,7 @@
-"""`Watchdog`: names the line of an async function that blocks the loop.
+"""`Watchdog`: logs the line of an async function that blocks the loop.
 
 A thread checks whether the loop still runs callbacks. If it does not, the loop's own stack shows where it is stuck, and
-the innermost frame outside the standard library and the invoker is the author's line. Each line is named once.
+the innermost frame outside the standard library and the invoker is the author's line. Each line is logged once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Watchdog:
     """Watches one loop from a daemon thread.
 
     Args:
-        blocked_s: How long the loop may be silent.
+        blocked_s: Seconds for which the loop may run no callback.
     """
 
     def __init__(self, blocked_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Drive Evergreen sessions: `EvergreenSession` for asyncio, `SyncEvergreenSession` for code without a loop."""
+"""Clients of Evergreen sessions: `EvergreenSession` for asyncio, `SyncEvergreenSession` for code without a loop."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Devices of federated compute: they check in, train what the server asks for, report, and check in again.
+"""Devices of federated compute: they check in, run the training that the server requests, report, and check in again.
 
-`FederatedClient` is one device; what it needs to run a function is a name that the server's plans have for it.
+`FederatedClient` is one device; it runs local functions by the names that the server's plans contain.
 """
 
 from typing import TYPE_CHECKING

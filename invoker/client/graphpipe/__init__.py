@@ -1,4 +1,4 @@
-"""Ask GraphPipe servers, of any language: `GraphPipe` for plain code, `AsyncGraphPipe` for code on an event loop.
+"""Clients of GraphPipe servers of any language: `GraphPipe` for plain code, `AsyncGraphPipe` for code on an event loop.
 
 `execute`, `execute_multi` and `metadata` are called as those of the ``graphpipe`` package; the rest of them is in
 `invoker.protocols.graphpipe.client.remote`. numpy is imported with the first array, not with this package.
