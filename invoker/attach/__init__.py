@@ -1,3 +1,3 @@
-"""How a protocol is attached to the transports of its process."""
+"""The interfaces by which protocols are attached to the transports of their process."""
 
 __all__: list[str] = []

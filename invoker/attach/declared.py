@@ -15,8 +15,8 @@ class Verb(NamedTuple):
 
     Attributes:
         name: The name of the command, as it is typed.
-        takes: The arguments, as the list of commands shows them.
-        about: What the command does, as the list of commands shows it.
+        takes: The arguments of the command in the list of commands.
+        about: The short description of the command in the list of commands.
         description: A sentence about what the command does, for its help.
         module: The name of a module with ``add_arguments(parser)`` and ``run(options)``; it is imported when the
             command runs.
@@ -35,7 +35,7 @@ class EntryFile(NamedTuple):
     Attributes:
         suffix: The end of the names of such files.
         setting: Name of the setting whose value is the path of such a file.
-        what: What such a file contains, for errors: "a file of ...".
+        what: The contents of such a file, for errors: "a file of ...".
         module: The name of a module with ``inspected(path, allow_pickle=...)``, which returns the functions of the
             file, members for ``inspect --json``, and a text for readers.
     """
@@ -51,7 +51,7 @@ class Listing(NamedTuple):
 
     Attributes:
         flag: The flag on the command line.
-        about: What the flag shows, for the help.
+        about: The description of the flag, for the help.
         kind: The name of the JSON member that holds this view.
         module: The name of a module with ``listed(specs)``, which returns values for JSON, and a text for readers.
     """

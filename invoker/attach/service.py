@@ -109,7 +109,7 @@ class Service:
         settings: A frozen dataclass of its own settings (see `settings.setting`), which ``config.of(settings)`` gives;
             None: it has none.
         is_default: Whether it is served if INVOKER_PROTOCOLS is not set.
-        needs: What the service needs in order to serve anything; for the error text if it is chosen without that.
+        needs: The settings that the service needs, for the error text if it is chosen without them.
         on_grpc: Whether it has methods for the gRPC transport.
         on_http: Whether it answers paths of the HTTP transport.
         on_loop: Whether its conversations run on the event loop even where all functions are sync.
@@ -150,7 +150,7 @@ class Service:
 
     @classmethod
     def is_served(cls, config: Config, *, is_chosen: bool, has_http: bool) -> bool:  # noqa: ARG003 - services on HTTP use it
-        """Whether it is served.
+        """Whether the service is served.
 
         Args:
             config: Every setting.
@@ -164,7 +164,7 @@ class Service:
 
     @classmethod
     def unfit(cls, config: Config) -> str:  # noqa: ARG003 - services that are not always fit use it
-        """Why the service must not be served with this configuration; empty if it may be served.
+        """The reason why the service must not be served with this configuration; empty if it may be served.
 
         Where INVOKER_PROTOCOLS asks for it, that is an error; otherwise it is left out, and the log says so.
         """

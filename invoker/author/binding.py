@@ -39,7 +39,7 @@ _MOST_HINTS: Final = 8
 
 
 class Assignment(NamedTuple):
-    """Which parameter takes each value, in the order in which the values were given.
+    """The parameters that take the values of a call, in the order in which the values were given.
 
     Attributes:
         names: The names of the inputs, for ``Open.bound``; a value that no parameter takes has the name that the caller
@@ -63,7 +63,7 @@ class Assignment(NamedTuple):
 
 
 class _Making:
-    """An assignment in the making.
+    """The unfinished assignment of one call.
 
     Attributes:
         given: For each value the name of its input, and the parameter that takes it.

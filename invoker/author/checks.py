@@ -44,7 +44,7 @@ _SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDe
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake.
+    """One mistake in the source of a function.
 
     Attributes:
         is_error: Whether the function cannot work; otherwise the finding is a warning.
@@ -65,7 +65,7 @@ def check(function: Any, spec: FunctionSpec) -> tuple[Finding, ...]:
 
     Args:
         function: The loaded function; the innermost function that it wraps is read.
-        spec: How the function's signature was understood.
+        spec: The spec that was read from the signature.
     """
     inner = list(layers(function))[-1]
     tree = _parse(inner)

@@ -95,7 +95,7 @@ class DescribedInput:
 
 @dataclass(frozen=True)
 class DescribedOutput:
-    """One output.
+    """The description of one output.
 
     Attributes:
         stream: The spec of the stream.

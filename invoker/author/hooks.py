@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Hooks:
-    """The life of one function in this process.
+    """Starts and stops one function in this process.
 
     Args:
         function: The function as the author gave it; a class is instantiated by `start`.
@@ -103,7 +103,7 @@ class Hooks:
 
     @property
     def stop_limit_s(self) -> float:
-        """How long `stop` may take, in seconds."""
+        """The most seconds that `stop` may take."""
         return self.timeout_s * ((self.spec.hooks.destroy is not None) + self.is_context_manager)
 
     async def is_ready(self) -> bool:

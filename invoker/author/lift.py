@@ -312,7 +312,7 @@ def lift(function: Any, spec: FunctionSpec, *, hook_timeout_s: float = HOOK_TIME
 
 
 def _are_labels(spec: FunctionSpec, names: tuple[str, ...]) -> bool:
-    """Whether the names that a caller sends are for the function's own inputs, whatever they are."""
+    """Whether the names that a caller sends are only labels for the function's own inputs."""
     if spec.open_inputs:
         options = {one.name for one in spec.spare}
         return not any(name in options for name in names[max(len(spec.inputs) - 1, 1) :])

@@ -66,8 +66,8 @@ def load(entrypoint: str, *, allow_pickle: bool = False, fresh: bool = False) ->
 
     Args:
         entrypoint: ``pkg.mod:attr`` (dotted attributes too), ``file.py:attr``, ``file.pkl``, or a module alone.
-        allow_pickle: Unpickling runs whatever code the file holds, so it must be asked for.
-        fresh: Execute the module again, from its source, into a new module object (R-010).
+        allow_pickle: Whether a pickle may be loaded; unpickling runs the code in the file.
+        fresh: Whether to execute the module again, from its source, into a new module object (R-010).
 
     Returns:
         The function, or a `Catalogue` when a module alone was named and it has decorated functions.

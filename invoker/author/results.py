@@ -27,7 +27,7 @@ def sync_results(spec: FunctionSpec, result: Any, wait: Wait) -> Sequence[Iterat
 
     Args:
         spec: The spec of the function.
-        result: What the call returned.
+        result: The value that the call returned.
         wait: Gives the result of an awaitable; async iterators are read through it too.
 
     Raises:

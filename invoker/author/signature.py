@@ -48,7 +48,7 @@ _TYPES_FOR: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about a callable before its inputs and outputs are decided.
+    """The properties of a callable, before its inputs and outputs are determined.
 
     Attributes:
         name: The name for messages and for the catalogue.

@@ -20,7 +20,7 @@ WANTED: Final = -2
 
 
 class Style(enum.Enum):
-    """How a function takes its inputs: it is called for each item, or receives the streams."""
+    """The ways in which a function takes its inputs: it is called for each item, or receives the streams."""
 
     REQUEST_REPLY = "request/reply"
     STREAMING = "streaming"
@@ -59,7 +59,7 @@ IGNORED: Final = Ignored()
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """One input or output.
+    """The description of one input or output.
 
     Attributes:
         name: The name of the parameter or of the NamedTuple's field, or the one that the decorator gives.
@@ -122,7 +122,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How requests that come at the same time are joined, where a protocol's requests are batches.
+    """The rules for joining requests that come at the same time, in protocols whose requests are batches.
 
     Attributes:
         rows: The most rows of a joined batch; 1 joins none.
@@ -153,7 +153,7 @@ class Parameter:
         is_optional: Whether it has a default, so that a call may leave it out.
         by_position: Whether it can be passed by position.
         by_keyword: Whether it can be passed by keyword.
-        is_variadic: ``*args`` if by position, ``**kwargs`` if by keyword.
+        is_variadic: Whether it is ``*args``, if by position, or ``**kwargs``, if by keyword.
         streams: Whether the parameter is annotated as an iterator.
         default: The default, if it is optional and not variadic.
     """
@@ -171,12 +171,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """How `invoker.author.lift` calls the function.
+    """The instructions by which `invoker.author.lift` calls the function.
 
     Attributes:
         slots: The arguments in the order of the parameters, without the variadic ones.
         variadic: Whether the inputs beyond those of the slots go to ``*args``.
-        result: What a streaming function returns.
+        result: The shape of the value that a streaming function returns.
         make: Whether the function is a class, which is instantiated at start.
         parts: The names of the parts of each value, one part for each output; empty: a value is for one output.
         parameters: All parameters in the order of the signature, for `invoker.author.binding`.
@@ -212,7 +212,7 @@ class FunctionSpec:
             there are parts get each part as an output of its own; others get the whole value.
         concurrency: How many calls of an async request/reply function may overlap within one invocation.
         version: The version that the author or the module gives; may be empty.
-        batching: How requests are joined.
+        batching: The rules for joining requests.
         examples: The examples of calls, besides those of the docstring.
         safe: Whether a call changes nothing, so that GET may call the function.
         options: The options that only one protocol understands, by the class of the option.

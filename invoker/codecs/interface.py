@@ -124,7 +124,7 @@ class Specialised:
         raise NotImplementedError
 
     def refusal(self, cls: type) -> str:  # noqa: ARG002 - most have no special text
-        """Why the codec does not take values of class ``cls``, for an error; empty if the general text is enough."""
+        """The reason why the codec does not take values of class ``cls``, for an error; empty for the general text."""
         return ""
 
     def decode(self, message: Message[bytes], type_: Any = Any) -> Any:

@@ -19,7 +19,7 @@ _SEQUENCES = (list, tuple, set, frozenset)
 
 
 class _Plan(NamedTuple):
-    """How to complete an instance.
+    """The instructions for completing the instances of one class.
 
     Attributes:
         defaults: The defaults of fields that may be missing in it.

@@ -19,7 +19,7 @@ _QUALIFIERS: Final = (typing.Required, typing.NotRequired, getattr(typing, "Read
 
 
 class Property(NamedTuple):
-    """One member.
+    """One member of a class.
 
     Attributes:
         name: The name in JSON.

@@ -39,8 +39,8 @@ TENSOR: Final = "application/vnd.graphpipe.tensor"
 
 _LEAST_BYTES: Final = 1024
 _LIMIT_PER_BYTE: Final = 3
-"""How many times its payload a decoded tensor may take. The size of the payload was checked already, but its tables may
-share bytes; the shortest strings take twelve times their bytes."""
+"""The ``limit_bytes`` of `Totals` for each byte of the payload. Four times the limit may be decoded, twelve times the
+payload, since the shortest strings take that much; tables that share bytes count each time."""
 
 _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYTES[one]}
 
@@ -99,7 +99,7 @@ class TensorCodec(Specialised):
         return encode
 
     def refusal(self, cls: type) -> str:
-        """Why values of ``cls`` cannot be tensors, as `to_tensor` says it."""
+        """The reason why values of ``cls`` cannot be tensors, as in the errors of `to_tensor`."""
         return f"{'None' if cls is type(None) else cls.__name__} cannot be a tensor"
 
 

@@ -35,7 +35,7 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framing:
-    """How the bytes of a file are split into frames.
+    """The options for splitting the bytes of a file into frames.
 
     Attributes:
         is_raw: Whether the file is not split into lines.

@@ -293,7 +293,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much unread input an invocation may hold.
+    """Limits the unread input that an invocation may hold.
 
     Attributes:
         high_frames: Frames at which reading pauses.

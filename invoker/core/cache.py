@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Values by their keys.
+    """A bounded mapping from keys to values.
 
     Args:
         most: How many values one generation may have.

@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 
 class Decoders:
-    """How the messages of one input are decoded.
+    """Finds the decoders for the messages of one input.
 
     Args:
         index: The index of the input.

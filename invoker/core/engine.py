@@ -45,7 +45,7 @@ class Counters:
 
 
 class Engine:
-    """Admission, negotiation, limits and drain for the functions of one process.
+    """Admits, negotiates, limits and drains the invocations of one process.
 
     Attributes:
         plans: The kept plans; new ones replace them when the codecs or the limits have changed.
@@ -220,7 +220,7 @@ class Engine:
             raise Overloaded(f"{count} {many} running, and no more are allowed at once")
 
     def registry_for(self, function: Function) -> Registry:
-        """The codecs of a function. Raw bytes stand in for the media types that only this function declares."""
+        """The codecs of a function, plus raw bytes for the media types that only this function declares."""
         return self._fresh_plans().registry_for(function)
 
     def plan(self, command: Open) -> Plan:
@@ -231,7 +231,7 @@ class Engine:
         return plans.make(function, command) if self.catalog.renews else plans.of(function, command)
 
     def _fresh_plans(self) -> Plans:
-        """The kept plans; new ones if the codecs have changed since these were made."""
+        """The cached plans; a new cache if the codecs have changed since it was made."""
         plans = self.plans
         if plans.version is not self.registry.version:
             plans = self.plans = self._new_plans()

@@ -85,7 +85,7 @@ class LongMessage(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """A whole HTTP response. The transport adds the header of its length.
+    """A whole HTTP response. The transport adds Content-Length.
 
     Attributes:
         status: A final one, 200 to 599.

@@ -40,7 +40,7 @@ from invoker.message import Message, Output, find_output
 
 
 class Awaits(enum.Enum):
-    """What an invocation waits for before its body is opened."""
+    """The reasons for which an invocation waits before its body is opened."""
 
     NOTHING = "nothing"
     VALUE = "an option, or the value of an input that is one value"
@@ -62,8 +62,8 @@ class Invocation:
         has_place: Whether it takes one of its function's places; its driver frees the place by `Engine.left`.
         function: The function that runs.
         context: The `Context` that the function receives.
-        awaits: What the opening of the body waits for.
-        error: Why it finished; None while open and after a normal end.
+        awaits: The reason for which the opening of the body waits.
+        error: The error with which it finished; None while open and after a normal end.
         is_finished: Whether the ending has come.
         is_settled: Whether the time that `patience_s` gives it is over.
         drops_unlisted: Whether values for outputs that the caller did not name are dropped; else they are an error.
@@ -252,7 +252,7 @@ class Invocation:
             raise ProtocolViolation(f"input {command.index} out of range for {len(self.inputs)} input(s)")
 
     def encode(self, index: int, value: Any) -> tuple[int, Message[bytes]]:
-        """Serialise a value that the body produced on output ``index``; an `Output` goes where it is addressed.
+        """Serialise a value that the body produced on output ``index``; an `Output` goes to the output that it names.
 
         Returns:
             The output's number and the message, ready for `emit` and `Emitted`.

@@ -46,7 +46,7 @@ class LimitReached(Overloaded):
     Args:
         detail: The text for the peer.
         code: ``concurrency``, ``rate_limit`` or ``global_rate_limit``.
-        scope: What the limit applies to: a ``function``, a ``party`` (its calls of one function) or the ``process``.
+        scope: The scope of the limit: a ``function``, a ``party`` (its calls of one function) or the ``process``.
         limit: How many are allowed.
         retry_after_s: When the next one will be allowed; None where this is not known.
     """
@@ -60,7 +60,7 @@ class LimitReached(Overloaded):
 
 
 class TimeLimit:
-    """When an invocation is ended, and with which error.
+    """The time at which an invocation is ended, and the error for that.
 
     Args:
         timeout_s: How long the invocation may take from now on.

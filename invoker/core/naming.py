@@ -50,7 +50,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a protocol words errors in a list of ports.
+    """The texts of a protocol for errors in a list of ports.
 
     Attributes:
         quote: Quotes a name that the peer sent.

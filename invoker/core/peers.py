@@ -1,4 +1,4 @@
-"""Who the peer of a conversation is: `Client` for the log, and two metadata names that no peer can set."""
+"""Describes the peer of a conversation: `Client` for the log, and two metadata names that no peer can set."""
 
 from __future__ import annotations
 

@@ -72,13 +72,13 @@ class Plan:
 
 
 class Plans(Cache[Hashable, Plan]):
-    """The plans that were made with one state of the codecs.
+    """Makes and caches the plans for one version of the registered codecs.
 
     Args:
         registry: Codecs; each function sees them plus the media types that it declares itself.
         lock: Held while plans are kept or forgotten.
         check_outputs: Whether values of another type than their function declares are refused.
-        is_bounded: Whether calls of all functions are counted.
+        is_bounded: Whether the calls of the whole process are limited, so that those of every function are counted.
 
     Attributes:
         version: The version of the registry when these plans were made.
@@ -101,7 +101,7 @@ class Plans(Cache[Hashable, Plan]):
         self._shared: dict[tuple[str, ...], Registry] = {}
 
     def of(self, function: Function, command: Open) -> Plan:
-        """The plan for what a caller asks of a function; made now unless it is kept.
+        """The plan for a call of a function; it is made now unless it is cached.
 
         Raises:
             ProtocolViolation: An arity that is not the function's (R-052, R-055), or inputs bound by names that it does

@@ -18,7 +18,8 @@ class ErrorPolicy:
     """An operator's rules for the errors with which invocations end.
 
     Attributes:
-        shows: What peers see of an exception of user code: its type and ``message``, its ``type``, or ``none`` (R-117).
+        shows: The part of an exception of user code that peers see: its type and ``message``, its ``type``, or ``none``
+            (R-117).
         bad_input: The status of a payload that cannot be decoded, for peers that speak riff (R-069).
     """
 

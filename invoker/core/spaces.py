@@ -82,7 +82,7 @@ class MemoryStore:
         self._is_ticking = False
 
     def start(self, later: Later) -> None:
-        """Forget expired spaces from now on; before, only a space that is named expires."""
+        """Begin to forget expired spaces regularly; until then a space expires only when it is used."""
         self._later = later
 
     def close(self) -> None:

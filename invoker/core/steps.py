@@ -76,7 +76,7 @@ Trailers: TypeAlias = tuple[tuple[str, str | bytes], ...]
 
 
 class Terms(enum.Enum):
-    """How strictly an invocation takes media types and outputs that the caller has not named.
+    """Whether an invocation is strict about media types, and about outputs that the caller has not named.
 
     Each protocol chooses its own.
     """
@@ -100,7 +100,7 @@ class Open(msgspec.Struct, frozen=True):
         metadata: The metadata of the conversation, for the `Context` of the function.
         bound: Names of the parameters that get an input stream, in the order of their index; None means the function's
             own inputs. Parameters with defaults may be among them; those that are not named keep their defaults.
-        terms: How strictly media types and outputs are taken.
+        terms: Whether media types and outputs are treated strictly.
         unwanted: Indexes of outputs without a reader: their values are drained, neither encoded nor emitted.
         configs: The configs of the function's `Context`, as the session made them.
         is_shared: Whether all conversations of the process may `Join` the invocation by its id. If an invocation of
@@ -254,7 +254,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Await(msgspec.Struct, frozen=True):
-    """Await an awaitable that the service of this session has given it, such as the connection to another program.
+    """Await an awaitable that the session got from its service, such as the connection to another program.
 
     It is answered by `Answered` with the same key: its value is what was returned, or the InvocationError that was
     raised. It is cancelled when the conversation ends.

@@ -158,7 +158,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Reason(enum.Enum):
-    """Why a question is refused, or why a space has ended."""
+    """The reasons why a question is refused, or why a space has ended."""
 
     UNKNOWN = "there is no such space"
     EXPIRED = "the space was not used for too long"
@@ -251,7 +251,7 @@ class News:
         self._is_over = False
 
     def put(self, change: Change | Refused) -> None:
-        """Add a change, if it is of interest; a `Refused` is the last one."""
+        """Add a change, if it is of interest; after a `Refused` no change follows."""
         if self._is_over:
             return
         if isinstance(change, Refused):

@@ -59,7 +59,7 @@ class Timers:
         return timer
 
     def next(self) -> float | None:
-        """When the next timer is due; None: there is none."""
+        """The time at which the next timer is due; None if there is none."""
         while self._heap and self._heap[0][2].is_cancelled:
             heapq.heappop(self._heap)
             self._cancelled -= 1

@@ -26,7 +26,7 @@ from invoker.message import Message, Output
 
 
 class UnaryCall(msgspec.Struct, frozen=True):
-    """A call that the peer sent in one piece.
+    """A call whose request has come completely.
 
     Attributes:
         open: The step that opens the invocation.

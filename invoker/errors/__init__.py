@@ -356,7 +356,7 @@ class HookError(StartupError):
 
 
 class StopInvocation(BaseException):
-    """Raised in a sync function that reads or gives a value after its end; ``except Exception`` does not catch it."""
+    """Raised in a sync function that reads or gives values after its invocation has ended; not an `Exception`."""
 
     def __init__(self, detail: str = "the invocation is over") -> None:
         super().__init__(detail)

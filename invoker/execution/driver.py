@@ -42,7 +42,7 @@ _MOST_BEGINNING = 64
 
 
 class Placement(enum.Enum):
-    """Where the body of an invocation runs, in the words of ``invoker inspect``."""
+    """The places where the body of an invocation can run, with the texts of ``invoker inspect``."""
 
     LOOP = "async, on the event loop"
     CALL = "sync, in a thread of its own"
@@ -75,7 +75,7 @@ def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Pla
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
-    """How a driver treats bodies.
+    """The settings of a driver.
 
     Attributes:
         threads: Sync bodies that may run at once.
@@ -122,7 +122,7 @@ class Driver:
 
     Args:
         engine: The engine that admits invocations.
-        settings: How bodies are treated.
+        settings: The settings of the driver.
         store: The store that all conversations share; None: a new one in memory.
 
     Attributes:

@@ -43,7 +43,7 @@ _SLOW_S = 1.0
 
 
 class Keeping(SyncBody):
-    """A body that runs in the thread which has all of its input; the module's docstring says more.
+    """A body that runs in the thread that has read all of its input, and that keeps its frames while it is short.
 
     Args:
         driver: Has the sweeper, and tracks the conversation for a drain.
@@ -51,7 +51,7 @@ class Keeping(SyncBody):
         turn: The turn of this thread as the leader; None if it does not lead.
 
     Attributes:
-        closed: How the conversation ended, once its session has said so.
+        closed: The `Close` of the session, once the conversation has ended.
         cut_by: The error with which another thread ended the conversation; None: none did.
         is_long: Whether the conversation is long, so that each pull and emit checks whether the peer is gone.
         is_open: Whether an invocation was opened.

@@ -13,7 +13,7 @@ class Outlet(Protocol):
 
     @property
     def settle_s(self) -> float:
-        """How long `await_end` may wait, in seconds."""
+        """The most seconds that `await_end` may wait."""
 
     @property
     def is_blocked(self) -> bool:
@@ -39,7 +39,7 @@ class Outlet(Protocol):
 
         Args:
             frames: The kept frames, the oldest first. The function's thread may append to it meanwhile.
-            close: How the conversation ended, if it has; it is sent behind the frames, once.
+            close: The ending of the conversation, if it has ended; it is sent after the frames, once.
             may_wait: Whether to send all frames, and wait while the peer is slow. Otherwise frames that cannot be sent
                 at once stay in the list.
 

@@ -38,7 +38,7 @@ class UnaryBody(Keeping):
 
         Args:
             plan: The plan of the call, which says `is_unary`.
-            call: What the peer sent.
+            call: The call that the peer sent.
             second: Makes the error for a function that gives a second value.
             deadline: The deadline on the clock of ``time.monotonic``, or None.
 

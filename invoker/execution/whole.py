@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class Whole(Keeping):
-    """One session with the one invocation that it opens, and the invocation's body; the module's docstring says more.
+    """One session with the one invocation that it opens, and the body of that invocation.
 
     Args:
         session: Translates the frames.
@@ -64,7 +64,7 @@ class Whole(Keeping):
         turn: The turn of this thread as the leader; without one the conversation is long from the beginning.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether unread input counts against the memory of the process; else the caller counts it.
-        is_early: The conversation began before the drain, which therefore does not refuse its invocation (G-104).
+        is_early: Whether the conversation began before the drain, which then does not refuse its invocation (G-104).
     """
 
     __slots__ = ("_has_ended", "_held", "_is_counted", "_is_early", "_messages", "deadline", "session")

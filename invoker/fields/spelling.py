@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 _NEAR: Final = 0.8
-"""How similar a key must be to a name to count as misspelt; 1 means equal."""
+"""The least similarity of a key to a name at which it counts as misspelt; 1 means equal."""
 
 _MOST_CHECKED: Final = 8
 _LONGEST_CHECKED: Final = 64

@@ -22,7 +22,7 @@ _LOOKS = 4
 
 
 class Child:
-    """One worker.
+    """One worker process.
 
     Args:
         place: The assignment of the worker; its link is made here.
@@ -96,7 +96,7 @@ class Child:
 
     @property
     def end(self) -> str:
-        """How the process ended, in a few words."""
+        """A short text that describes how the process ended."""
         return self.failure[0] or self._end
 
     @property

@@ -134,7 +134,7 @@ class _Child:
         return process.wait()
 
     def _problem(self) -> str:
-        """Why the new code cannot be served, in one sentence; empty if it can."""
+        """One sentence about the reason why the new code cannot be served; empty if it can."""
         command = [sys.executable, "-m", "invoker", "inspect", self._entrypoint]
         looked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if looked.returncode == 0 else (looked.stderr or looked.stdout).strip()

@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
     @property
     def expires_ns(self) -> int:
-        """When the space expires, unless it is held."""
+        """The time at which the space expires, unless it is held."""
         return self.used_ns + int(self.ttl_s * SECOND)
 
 
@@ -114,7 +114,7 @@ class SpaceRows:
         return self._end(row, Reason.EXPIRED)
 
     def _lease_end_ns(self, row: Row) -> int:
-        """When the last lease of the processes that hold a space ends; the space expires then."""
+        """The end of the last lease of the processes that hold a space; the space expires then."""
         until = self._db.execute(
             "SELECT max(until_ns) FROM holds JOIN owners ON owner = id WHERE space = ?", (row.key,)
         ).fetchone()[0]

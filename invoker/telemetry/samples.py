@@ -140,7 +140,7 @@ def _value(schema: Mapping[str, Any], known: Mapping[str, Any], attempt: int, de
     Args:
         schema: A schema of msgspec or pydantic.
         known: Schemas by name.
-        attempt: Which value to try, if there are several candidates.
+        attempt: The number of the value to try, if there are several candidates.
         depth: How many schemas surround this one.
     """
     if depth > _DEEPEST:

@@ -128,7 +128,7 @@ class Totals:
 
 
 class Flat:
-    """A buffer that is to be read.
+    """Reads one buffer.
 
     Args:
         buffer: A contiguous buffer of bytes.

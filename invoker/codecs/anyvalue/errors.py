@@ -13,7 +13,7 @@ class Unserializable(EncodeError):
 
     Attributes:
         path: The place in the value, as Python subscripts: ``['rows'][3]``; empty for the value itself.
-        reason: Why the value cannot be represented, without the path.
+        reason: The reason why the value cannot be represented, without the path.
         code: ``unserializable``, or ``missing_dependency`` if a library is not installed.
     """
 
@@ -49,10 +49,10 @@ class MissingLibrary(ValueError):
 
 
 class BadAny(DecodeError):
-    """The bytes are not a ``google.protobuf.Any``, or not one that can be read.
+    """The bytes are not a ``google.protobuf.Any``, or their content cannot be read.
 
     Attributes:
-        reason: Why they cannot be read.
+        reason: The reason why they cannot be read.
         type_url: The received type URL; empty if it could not be read.
         code: ``decode``, ``too_complex`` (T-053) or ``missing_dependency`` (T-108).
     """

@@ -20,7 +20,7 @@ STRUCT: Final = f"{PREFIX}{PROTOBUF}Struct"
 """The tag of a dict that looks like a tagged object but is not one."""
 
 MOST_LEVELS: Final = 64
-"""How deep lists and dicts may be nested (T-053)."""
+"""The deepest nesting of lists and dicts (T-053)."""
 
 MOST_ELEMENTS: Final = 1_000_000
 """The most elements of one value, in all its lists and dicts together (T-053)."""

@@ -48,7 +48,7 @@ class Receiver:
         if not self.chunk_bytes:
             raise broken("a message begins in chunks, which were not agreed on")
         if self._start is not None:
-            raise broken("a message begins inside another one")
+            raise broken("a Start came inside another message")
         if piece.level != UNCOMPRESSED and piece.level not in LEVELS:
             raise broken(f"{piece.level} is not a compression level; expected 0 to {max(LEVELS)}")
         size, blob, most = piece.size, piece.blob, self._limits.message_bytes
@@ -96,7 +96,7 @@ class Receiver:
         """
         start, message = self._start, self._message
         if start is None:
-            raise broken("a message ends that has not begun")
+            raise broken("an End came without a Start")
         if piece.count != self._count or not piece.count:
             raise broken(f"the message ends after {piece.count} chunks, and {self._count} have come")
         has_nothing = self.total == 0 and start.size == 0

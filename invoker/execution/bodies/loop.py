@@ -92,7 +92,7 @@ class LoopRunner(LoopRun):
     Args:
         invocation: The invocation to run; owned by the loop.
         host: The conversation it belongs to.
-        threads: Where large payloads are decoded.
+        threads: The pool of threads that decode large payloads.
         grace_s: How long user code may take to return after its inputs failed, before it is cancelled.
         spawn: Makes the task of the body.
         on_left: Called with the runner once user code has returned.
@@ -279,7 +279,7 @@ def ending_of(error: BaseException, invocation: Invocation, translate: Any, *, d
     """The error with which an invocation ends after user code has raised; None: it is over already.
 
     Args:
-        error: What user code has raised.
+        error: The exception that user code has raised.
         invocation: The invocation of that code.
         translate: Converts an exception of user code to an `InvocationError`.
         debug: Whether the peer may see a traceback.

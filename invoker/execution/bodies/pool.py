@@ -168,7 +168,7 @@ class Threads:
                 self._give_up(thread)
                 if not self._work:
                     return
-            log.warning("no thread can be started for a sync function, so it waits for another to end: %s", error)
+            log.warning("no thread can be started for a sync function, which waits for a free thread: %s", error)
 
     def close(self) -> None:
         """Let idle threads end at once, and busy threads when their work is done; waits briefly for idle threads."""

@@ -60,7 +60,7 @@ class ProcessRunner:
     Args:
         invocation: The invocation to run.
         host: The conversation it belongs to.
-        children: Where the child comes from.
+        children: The pool of child processes.
         grace_s: How long user code may take to return after its invocation ended.
         on_left: Called with the runner once user code has returned or was killed.
     """

@@ -23,7 +23,7 @@ class Spread(SpreadBody):
     Args:
         body: The body that called the function; it does not wait for input, and its lock is reentrant.
         inputs: The function's own inputs; from now on they are pulled under the lock.
-        threads: Where a thread for each further output comes from.
+        threads: The pool of the threads for further outputs.
     """
 
     __slots__ = ("_all_left", "_body", "lock")

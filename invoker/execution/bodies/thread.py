@@ -43,7 +43,7 @@ class ThreadRunner(SpreadBody):
     Args:
         invocation: The invocation to run.
         host: The conversation it belongs to; called on the loop only.
-        threads: Where the threads come from.
+        threads: The pool of the threads.
         grace_s: How long user code may take to return before its thread counts as stuck (R-116).
         on_left: Called with the runner on the loop once user code has returned.
         debug: Whether the peer may see tracebacks.

@@ -284,7 +284,7 @@ def oom_kills() -> int:
 
 
 def ended_by(code: int) -> str:
-    """How a process ended, in words."""
+    """A text that describes how a process ended."""
     if code >= 0:
         return f"ended with the exit code {code}"
     try:

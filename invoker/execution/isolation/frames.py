@@ -242,7 +242,7 @@ class Frames:
     """Takes frames out of the bytes of a pipe.
 
     Args:
-        kinds: Which frames the other end may send.
+        kinds: The types of frames that the other process may send.
     """
 
     def __init__(self, kinds: Any) -> None:

@@ -38,7 +38,7 @@ _SERVES: Final = 1000
 """Invocations after which a child is replaced."""
 
 _IDLE_S: Final = 30.0
-"""How long a child beyond the warm ones may be idle."""
+"""Seconds that a child beyond the warm ones may be idle."""
 
 _PAUSE_S: Final = 0.5
 _MOST_PAUSE_S: Final = 30.0
@@ -47,12 +47,12 @@ _END_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ChildrenSettings:
-    """How many children there are, and the settings of each.
+    """The settings of the pool of children, and of each child.
 
     Attributes:
-        most: Invocations that may run in children at once.
-        warm: Children that wait for work.
-        starts: Children that may start at once.
+        most: How many invocations may run in children at once.
+        warm: How many idle children wait for work.
+        starts: How many children may start at once.
         told: The settings that are sent to a child; see `invoker.server.isolated`.
     """
 

@@ -63,7 +63,7 @@ class Reactor:
         on_close: Called once, with the ending to send to the peer.
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by the wire.
         is_counted: Whether the engine counts the bytes that invocations hold; otherwise the wire does.
-        is_early: The conversation began before the drain, which therefore does not refuse its invocations (G-104).
+        is_early: Whether the conversation began before the drain, which then does not refuse its invocations (G-104).
     """
 
     hears_waits = False

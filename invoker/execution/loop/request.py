@@ -44,7 +44,7 @@ async def converse(
         keep: Takes what the session sends; it must not wait.
         deadline: The deadline on the clock of ``time.monotonic``, or None.
         is_counted: Whether the driver counts the bytes that invocations hold; otherwise the caller does.
-        is_early: The conversation began before the drain, which therefore does not refuse its invocations (G-104).
+        is_early: Whether the conversation began before the drain, which then does not refuse its invocations (G-104).
         peer: The caller, for the log.
 
     Returns:

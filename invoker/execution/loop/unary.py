@@ -127,7 +127,7 @@ class UnaryTask(LoopRun):
             self._driver.forget(self)
 
     def _give(self, value: Any) -> Awaitable[None] | None:
-        """Encode the value of the function and end with it; returns an awaitable if that may block the loop."""
+        """Encode the value of the function and end the invocation with it; returns an awaitable if that may block."""
         invocation, turns = self.invocation, self._driver.threads.turns
         if invocation.is_finished:
             return None
@@ -142,13 +142,13 @@ class UnaryTask(LoopRun):
         return None
 
     async def _give_large(self, value: Any) -> None:
-        """Encode a large value in a turn of its own, and end with it."""
+        """Encode a large value in a turn of its own, and end the invocation with it."""
         turns = self._driver.threads.turns
         _, message = await turns.encode_on_loop(self.invocation.encode, 0, value)
         await turns.budget.run(partial(self._emit, message))
 
     def _emit(self, message: Message[bytes]) -> None:
-        """End with the value that the function has returned; a second value is an error."""
+        """End the invocation with the value that the function has returned; a second value is an error."""
         if self.invocation.is_finished:
             return
         self.invocation.emit(0, message)

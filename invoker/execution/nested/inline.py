@@ -64,7 +64,7 @@ class Inline(SyncBody):
     def run(self) -> Generator[Emitted, None, None]:
         """Give the results as the function makes them; raises the error with which the invocation ends."""
         invocation, variables = self.invocation, copy_context()
-        ending: InvocationError | None = Cancelled("its caller reads no more values")
+        ending: InvocationError | None = Cancelled("the caller reads no more values")
         try:
             self._feed()
             if not (invocation.function.awaits_values and invocation.got_nothing):
@@ -157,7 +157,7 @@ class Inline(SyncBody):
                 return
         except BaseException as error:  # noqa: BLE001 - it is code of the caller, who gets the exception
             self._raised = error
-            self._cut = Cancelled(f"the iterator that its caller gave to input {index} raised")
+            self._cut = Cancelled(f"the caller's iterator for input {index} raised")
             raise InputCancelled(self._cut) from None
         self.invocation.end_inputs(EndInput(self.invocation.key, index))
 
@@ -212,7 +212,7 @@ class Inline(SyncBody):
             return limit.error
         if deadline is not None and now >= deadline:
             return DeadlineExceeded()
-        return Cancelled("its caller is over")
+        return Cancelled("the caller's invocation is over")
 
     def _end_as_cut(self) -> None:
         """End the invocation after its function was asked to stop and has returned."""

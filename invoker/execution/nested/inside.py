@@ -1,8 +1,8 @@
 """`Inside`: the wire of a conversation inside the process, on the loop: commands go in, events come out.
 
-It gives a `Reactor` the steps of one invocation, and is an async iterator of its messages. A reader that does not
-come makes the function wait, as a slow peer would. Iterators among the arguments are read by a task each, as long as
-the reactor wants more.
+It gives a `Reactor` the steps of one invocation, and is an async iterator of its messages. While nothing is read from
+it, the function waits, as for a slow peer. Iterators among the arguments are read by a task each, as long as the
+reactor wants more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HIGH_FRAMES = 16
 
 
 class Inside:
-    """One conversation.
+    """The wire of one conversation inside the process.
 
     Args:
         session: Translates between the reactor and the reader, who gets what the session sends.
@@ -65,7 +65,7 @@ class Inside:
     def leave(self, error: InvocationError | None = None) -> None:
         """End the conversation if it still runs, since its reader has gone."""
         if self._reactor is not None:
-            self._reactor.fail(error or Cancelled("its caller reads no more values, or is over"))
+            self._reactor.fail(error or Cancelled("the caller reads no more values, or its invocation is over"))
 
     def abandon(self) -> None:
         """End the conversation from any thread, because its caller is over."""
@@ -160,7 +160,7 @@ class Inside:
             raise
         except BaseException as error:  # noqa: BLE001 - it is the caller's iterator, so the caller gets its exception
             self._raised = self._raised or error
-            self.leave(Cancelled(f"the iterator that its caller gave to input {index} raised"))
+            self.leave(Cancelled(f"the caller's iterator for input {index} raised"))
         finally:
             close = getattr(values, "aclose", None)
             if close is not None:

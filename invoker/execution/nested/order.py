@@ -23,7 +23,7 @@ KEY = "n"
 
 
 class Order:
-    """One nested call.
+    """The steps of one nested call.
 
     Args:
         engine: Finds functions by name.
@@ -34,7 +34,7 @@ class Order:
         most_depth: How many calls may be nested in each other.
 
     Attributes:
-        open: The step.
+        open: The step that opens the invocation.
         spec: The spec of the callee, with its inputs bound.
         arguments: The arguments in the order of the inputs.
 

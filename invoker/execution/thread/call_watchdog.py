@@ -89,7 +89,7 @@ def why_gone(error: InvocationError, cut: InvocationError | None, deadline: floa
 
     Args:
         error: The error that says that the peer is gone.
-        cut: Why we cut the conversation ourselves, if we did.
+        cut: The error for which we cut the conversation ourselves, if we did.
         deadline: The deadline of the conversation, on the clock of ``time.monotonic``.
     """
     if cut is not None:

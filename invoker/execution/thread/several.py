@@ -28,7 +28,7 @@ class Several(SpreadBody):
     Args:
         single: The body that called the function.
         inputs: The function's own inputs; from now on they are pulled under the lock.
-        threads: Where a thread for each further output comes from.
+        threads: The pool of the threads for further outputs.
     """
 
     __slots__ = ("_is_receiving", "changed", "conversation", "lock", "wire")

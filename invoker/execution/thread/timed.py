@@ -24,7 +24,7 @@ from invoker.message import Message
 
 
 class TimedSingle(Single):
-    """The body of a direct conversation whose invocation has a time limit; the module's docstring says more."""
+    """The body of a direct conversation whose invocation has a time limit, which the sweeper may enforce."""
 
     __slots__ = ()
 

@@ -26,7 +26,7 @@ from invoker.transports.grpc.settling import settle
 
 
 class AioCall:
-    """One call.
+    """One grpc.aio call.
 
     Args:
         context: The context that grpc.aio passes to the handler.

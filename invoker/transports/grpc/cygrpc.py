@@ -54,7 +54,7 @@ _abandoned: list[Any] = []
 
 
 def unusable() -> str:
-    """Why the fast transport cannot serve with the installed grpcio, in a few words; empty when it can."""
+    """A short reason why the fast transport cannot serve with the installed grpcio; empty when it can."""
     if cygrpc is None:
         return "it has no grpc._cython.cygrpc"
     missing = [name for name in _SYMBOLS if not hasattr(cygrpc, name)]

@@ -61,7 +61,7 @@ _NOBODY = _Nobody()
 
 
 class LoopCall:
-    """One call.
+    """One gRPC call whose events the loop handles.
 
     Args:
         call: The call as grpcio's private layer gives it.

@@ -170,7 +170,7 @@ class Operations:
     # Private helpers.
 
     def _count(self, frame: bytes | None) -> None:
-        """Count a large frame; never with a lock held, since it may end another call."""
+        """Count a large frame, which may end another call; must not be called with a lock held."""
         if self.unread is None:
             self.unread = Unread(self.memory)
         self.unread.add(len(frame or b""), lambda error: self.cut(int(error.status), str(error)), copies=COPIES)

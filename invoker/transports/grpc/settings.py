@@ -16,7 +16,7 @@ COPIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class GrpcSettings:
-    """How a gRPC transport treats connections and calls.
+    """The settings of a gRPC transport for connections and calls.
 
     Attributes:
         max_message_bytes: Largest inbound message of methods that declare no other limit; a larger one fails its call

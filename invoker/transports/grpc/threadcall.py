@@ -46,12 +46,12 @@ _LARGE = 16 * 1024
 
 
 class ThreadCall(Operations):
-    """One call; the module's docstring says more.
+    """One gRPC call, which is read and written by the thread that runs its function.
 
     Args:
         call: The call as grpcio's private layer gives it.
         queue: The completion queue, which serves this call alone.
-        sweeper: The sweeper, which sends frames that are held for too long; it has the gate.
+        sweeper: The sweeper, which sends frames that are held for too long, and whose gate gives the thread its turns.
         high_frames: With more unread frames than this, the call receives nothing while it waits for a send.
         high_bytes: With more unread bytes than this, the call receives nothing while it waits for a send.
 
@@ -188,11 +188,11 @@ class ThreadCall(Operations):
         return bool(frames) or self.is_gone
 
     def write(self, frame: bytes, *, hold: bool) -> None:
-        """Send one frame; waits while the one before it is under way, so a slow peer suspends its function (R-127).
+        """Send one frame; waits while the previous frame is being sent, so a slow peer suspends the function (R-127).
 
         Args:
-            frame: Serialised.
-            hold: The next read or write follows at once, so the frame may wait for it.
+            frame: The serialised frame.
+            hold: Whether the next read or write follows at once, so that the frame may wait for it.
 
         Raises:
             Cancelled: As `read`.
@@ -380,7 +380,7 @@ class ThreadCall(Operations):
 
     @property
     def _settled_at(self) -> float:
-        """When the half-close has settled, on the clock of completion queues."""
+        """The time at which the half-close has settled, on the clock of completion queues."""
         assert self._until is not None
         return time.time() + self._until - time.monotonic()
 

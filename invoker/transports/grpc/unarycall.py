@@ -69,7 +69,7 @@ class ArrivalStats:
 
 
 class UnaryCall:
-    """One call; the `Outlet` of its conversation. The module's docstring says more.
+    """One gRPC call whose frames have come before its function runs; it is the `Outlet` of its conversation.
 
     Args:
         call: The call as grpcio's private layer gives it.

@@ -115,7 +115,7 @@ class BodyFirst:
         (self._listener or self._give(self._chunks)).fail(error)
 
     def gone(self) -> None:
-        """Note that the client has left; nothing has begun unless another listener answers."""
+        """Note that the client has left; if another listener answers already, notify it."""
         if self._listener is None:
             self._driver.exited(self)
             self._listener = NOBODY

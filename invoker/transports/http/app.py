@@ -77,14 +77,14 @@ class PromptHandler(Handler, Protocol):
     """A service that needs no task of its own for a request."""
 
     def prompt(self, head: RequestHead) -> Begin | None:
-        """How requests with this head are answered without a task; None: they need one."""
+        """The function that answers requests with this head without a task; None if they need a task."""
 
 
 class WholeHandler(Handler, Protocol):
     """A handler that can also answer requests in a thread, once their bodies have come."""
 
     def whole(self, head: RequestHead) -> PreparedRequest | None:
-        """How requests with this head are answered once their bodies have come; None: a listener has to answer them."""
+        """The prepared request for answering in a thread, once the body has come; None if a listener must answer."""
 
 
 Respond: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"], Response]
@@ -92,7 +92,7 @@ Respond: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"
 
 
 class Unary(msgspec.Struct, frozen=True):
-    """How one request runs without a session.
+    """The instructions for running one request without a session.
 
     Attributes:
         plan: The plan of its invocation.
@@ -124,7 +124,7 @@ class PreparedRequest(Protocol):
     is_stream: bool = False
 
     def unary(self, body: bytes) -> Unary | None:  # noqa: ARG002 - the interface
-        """How a request with this body runs as a `UnaryInvocation`; None: it takes a session."""
+        """The call by which a request with this body runs as a `UnaryInvocation`; None if it needs a session."""
         return None
 
     def begin(self, body: bytes) -> tuple[RequestSession, Sequence[Any]]:
@@ -143,7 +143,7 @@ class RequestSession(CallSession, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SocketSettings:
-    """How connections are treated.
+    """The settings of WebSocket connections.
 
     Attributes:
         max_message_bytes: A longer message ends its conversation.
@@ -218,7 +218,7 @@ class Coded(NamedTuple):
         verdict: The verdict of the origins, or a refusal if a coding of the body is unknown or the client accepts no
             coding of ours.
         head: The head for the handler.
-        packed: How the body is packed, if it is unpacked before the handler sees it.
+        packed: The codings of the body, if it is unpacked before the handler sees it.
         choice: The coding of the response.
         is_traced: Whether the request belongs to a trace, so that this result is valid only for this request.
     """
@@ -234,13 +234,13 @@ class Coded(NamedTuple):
 
 
 def prompt_of(handler: Handler | None, head: RequestHead) -> Begin | None:
-    """How a handler answers requests with this head without a task; None: it needs a task, or there is no handler."""
+    """The function by which a handler answers this head without a task; None if it needs a task, or there is none."""
     prompt: Callable[[RequestHead], Begin | None] | None = getattr(handler, "prompt", None)
     return None if prompt is None else prompt(head)
 
 
 def whole_of(handler: Handler | None, head: RequestHead) -> PreparedRequest | None:
-    """How a handler lets a thread answer requests with this head; None: it does not."""
+    """The prepared request by which a thread may answer requests with this head; None if the handler has none."""
     whole: Callable[[RequestHead], PreparedRequest | None] | None = getattr(handler, "whole", None)
     return None if whole is None else whole(head)
 

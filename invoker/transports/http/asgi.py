@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class AsgiApp:
-    """The application.
+    """The ASGI application of a mounted transport.
 
     Args:
         app: Decides whether requests are allowed and finds their handlers, as for HTTP/1.1.

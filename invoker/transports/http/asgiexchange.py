@@ -42,7 +42,7 @@ class AsgiExchange(Exchange):
         send: The ASGI ``send`` of the request.
         settings: Limits.
         memory: Counts the body; None: no memory is counted.
-        packed: How the body is packed.
+        packed: The codings of the body.
 
     Attributes:
         headers: The headers to be added to the response; they replace those of the same name.

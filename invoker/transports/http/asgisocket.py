@@ -63,7 +63,7 @@ async def serve_socket(app: HttpApp, head: RequestHead, scope: Scope, receive: R
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    """Refuse a handshake with an HTTP status if the server can, otherwise by a close, which becomes 403."""
+    """Refuse a handshake with a response if the server supports that, otherwise by a close, sent as status 403."""
     await receive()  # websocket.connect
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": _TRY_AGAIN})

@@ -42,7 +42,7 @@ class CachedHead:
         verdict: Whether the client may call.
         handler: The handler of the path; None: there is none.
         begin: Begins to answer a request without a task; None: the handler needs a task.
-        packed: How the body is packed.
+        packed: The codings of the body.
         choice: The coding of the response.
         is_traced: Whether it is valid only for this request.
         prepared: The prepared request by which a request that has come whole is answered on the loop; None: a listener
@@ -151,7 +151,7 @@ class SharedHeads:
         """The parsed head; cached, unless it is traced.
 
         Args:
-            sent: What the client has sent.
+            sent: The bytes or fields that the client has sent.
             read: Parses it.
             is_local: Whether it came by a Unix socket.
 

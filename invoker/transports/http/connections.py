@@ -36,7 +36,7 @@ _AT_ONCE = 64
 
 
 class State(enum.Enum):
-    """What a connection is doing; the value is its description."""
+    """The states of a connection, with their descriptions."""
 
     IDLE = "between requests"
     BUSY = "a request is under way"

@@ -28,7 +28,7 @@ from invoker.transports.http.unpacking import STEPS, Unpacker
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """How requests are treated.
+    """The settings for HTTP requests.
 
     Attributes:
         idle_s: A connection without a running request ends after this many seconds; a head must also come within this
@@ -92,7 +92,7 @@ class Exchange(ABC):
         head: Everything but the body.
         settings: Limits.
         memory: Counts the body; None: no memory is counted.
-        packed: How the body is packed; it is unpacked here, and the head does not mention it.
+        packed: The codings of the body; it is unpacked here, and the head does not mention them.
 
     Attributes:
         head: Everything but the body.
@@ -306,7 +306,7 @@ class Exchange(ABC):
 
     @property
     def _until_s(self) -> float:
-        """When the time limit of the body is reached, on the loop's clock; each byte that has come extends it."""
+        """The time limit of the body, on the loop's clock; each byte that has come extends it."""
         settings = self._settings
         return self._started_s + settings.body_s + self._received / settings.body_bytes_per_s
 

@@ -1,6 +1,6 @@
 """`Http1`: one connection of HTTP/1.1, or of HTTP/1.0.
 
-Theory. Requests are answered one after another; bytes after one are read ahead, but not parsed before it is answered::
+Theory. Requests are answered one after another; further bytes are read ahead, but parsed only after the response::
 
     state     what is awaited                  how long                then
     --------  -------------------------------  ----------------------  ----------------------------------------------
@@ -61,7 +61,7 @@ _GO_ON: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Http1(asyncio.Protocol):
-    """One connection.
+    """One connection of HTTP/1.1 or HTTP/1.0.
 
     Args:
         app: Answers the requests.

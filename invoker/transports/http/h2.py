@@ -65,7 +65,7 @@ reset the connection, and the client might not read the GOAWAY."""
 
 
 class Http2(asyncio.Protocol):
-    """One connection.
+    """One connection of HTTP/2.
 
     Args:
         app: Answers the requests.
@@ -379,7 +379,7 @@ class Http2(asyncio.Protocol):
         """Send GOAWAY, and close. Later bytes are read for a moment, since unread ones would reset the connection.
 
         Args:
-            code: Why the connection ends; None: h2 has sent the GOAWAY.
+            code: The reason for the end of the connection; None: h2 has sent the GOAWAY.
             why: The reason in words.
         """
         if self._is_ending or self._is_lost:

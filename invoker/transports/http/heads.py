@@ -1,4 +1,4 @@
-r"""Heads of HTTP/1.1: the bytes up to the empty line become a `Head`, or are refused.
+r"""Parses heads of HTTP/1.1: the bytes up to the empty line become a `Head`, or are refused.
 
 Theory. Two programs that parse the same head differently may disagree about where a request ends, so that one of them
 passes on a request that it has not checked ("request smuggling"). So heads are parsed strictly by the grammar of RFC

@@ -41,7 +41,7 @@ _lock = threading.Lock()
 
 
 class Connection:
-    """One connection.
+    """One connection of the inline server.
 
     Attributes:
         sock: A socket that does not block.

@@ -1,4 +1,4 @@
-"""Which web pages may call the HTTP transport, and under which names it answers.
+"""Decides which web pages may call the HTTP transport, and under which host names it answers.
 
 Theory. A browser lets every page send requests to any address, also to one that only this machine can reach. So any web
 page could run functions here. But browsers name the page from which a request comes: newer ones by `Sec-Fetch-Site`,

@@ -55,14 +55,14 @@ class BodySource(Protocol):
 
 
 class Request(Exchange):
-    """One request.
+    """One HTTP request, and the response to it.
 
     Args:
         head: The head of the request.
         source: The connection from which the body comes.
         settings: Limits.
         memory: Counts the body.
-        packed: How the body is packed.
+        packed: The codings of the body.
 
     Attributes:
         meaning: The result of parsing the head.

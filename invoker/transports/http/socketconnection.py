@@ -54,7 +54,7 @@ _GOING_AWAY: Final = 1001
 
 
 class SocketConnection(asyncio.Protocol):
-    """One connection.
+    """One WebSocket connection.
 
     Args:
         conversation: The conversation of the connection.

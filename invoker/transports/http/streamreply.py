@@ -293,7 +293,7 @@ class StreamReply:
             self._driver.sweeper.gate.leave(self._ticket)
 
     def __len__(self) -> int:
-        """How often items were sent or held; the gate sees from a change that the function does not block."""
+        """The number of sends and holds of items; the gate sees from its growth that the function does not block."""
         return self.moves
 
     def _wait(self) -> None:

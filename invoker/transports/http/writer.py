@@ -114,7 +114,7 @@ class Writer:
             self._leave_soon()
 
     def pump(self) -> None:
-        """Write the next part, as long as the client takes them."""
+        """Write parts as long as the client takes them."""
         if self._packer is not None or self._long or self._is_making:
             return  # some pieces are still to be packed or made
         while not self.is_full:

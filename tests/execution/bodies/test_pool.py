@@ -121,7 +121,7 @@ def test_work_waits_for_another_where_no_more_threads_start(gated, caplog):
     while pool.busy:
         time.sleep(0)
     assert caplog.messages == [
-        "no thread can be started for a sync function, so it waits for another to end: can't start new thread"
+        "no thread can be started for a sync function, which waits for a free thread: can't start new thread"
     ]
     pool.close()
     with pytest.raises(Overloaded, match="no thread can be started for a sync function: can't start new thread"):

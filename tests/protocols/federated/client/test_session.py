@@ -238,7 +238,7 @@ def test_bytes_that_are_no_message_end_the_conversation() -> None:
     assert "1 bytes are not a valid ServerStreamMessage" in device.session.attempt().detail
     message = pb.ServerStreamMessage()
     message.chunked_transfer.end.chunk_count = 1
-    assert "a message ends that has not begun" in Device().start().hear(message).session.attempt().detail
+    assert "an End came without a Start" in Device().start().hear(message).session.attempt().detail
 
 
 def test_messages_without_content_are_ignored() -> None:
