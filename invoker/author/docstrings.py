@@ -20,7 +20,7 @@ class Docs:
         summary: The first paragraph, in one line.
         arguments: The arguments by name.
         result: The description of the returned or yielded value.
-        examples: The lines behind ``>>>``, one statement each.
+        examples: The statements after ``>>>``.
     """
 
     summary: str = ""

@@ -76,7 +76,7 @@ def bind_options(binder: Binder, names: tuple[str, ...]) -> FunctionSpec:
             none.
 
     Raises:
-        ProtocolViolation: There are too few or too many names, or a name behind the labels is not that of an option.
+        ProtocolViolation: There are too few or too many names, or a name after the labels is not that of an option.
     """
     spec = binder.spec
     options = tuple(one.name for one in spec.spare)

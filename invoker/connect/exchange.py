@@ -215,7 +215,7 @@ class Exchange:
             await asyncio.wait({self._feeder}, timeout=CLOSE_GRACE_S)
         else:
             for feed in self._feeds:
-                await feed.aclose()  # a feed that never began closes only itself
+                await feed.aclose()  # closing a feed that never began runs none of its code
 
     async def _feed(self, rpc: grpc.aio.StreamStreamCall[bytes, bytes]) -> None:
         if self._first is not None and not await self._write(rpc, await self._first()):

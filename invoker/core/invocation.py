@@ -5,9 +5,9 @@ Theory. An invocation is *open* until its first ending and *finished* ever after
 1. every output has ended: ``Finished(None)``;
 2. anything fails (the body, an input's decoding, a limit, the peer): ``Finished(error)``.
 
-The first ending wins; later ones are only counted (RM-6). Inputs may end or fail long before that: a function may go on
-producing after its inputs ended. Feeding a finished invocation is legal and does nothing (R-076, R-114), because frames
-may be under way while the function returns.
+The first ending wins; later ones are only counted (RM-6). Inputs may end or fail long before that: a function may
+continue to produce after its inputs ended. Feeding a finished invocation is legal and does nothing (R-076, R-114),
+because frames may be in transit while the function returns.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Invocation:
             raise ProtocolViolation(f"argIndex {index} out of range for {len(self.inputs)} input(s)")
 
     def may_begin(self) -> bool:
-        """Whether the body may be opened now; to be asked after each step until it is true, and not again.
+        """Whether the body may be opened now; called after each step until it returns True, and not again.
 
         An input of one value, and an option that the caller announced by its name, must have their value. If the caller
         sent no names, options may come until the first frame of another input; options that are missing then are closed

@@ -1,9 +1,9 @@
 """Variables of a host session: the questions about them that the tool bridge and `Context.variables` ask the store.
 
 Theory. A host session is a space of the store; each variable is an item of it. The item's value is a serialised
-``google.protobuf.Any``, just as it was written; `About`, the rest of the data of a variable, is stored beside the
-value. So a change that the store reports is the update of a variable, without conversion, and one question reads or
-writes a variable.
+``google.protobuf.Any``, just as it was written; `About`, the rest of the data of a variable, is stored with the value.
+So a change that the store reports is the update of a variable, without conversion, and one question reads or writes a
+variable.
 
 Each function here is a *talk* with the store: a generator that yields a question, is sent the answer, and returns the
 result. The sessions of the bridge and the functions' contexts carry the questions in their own ways. The name of the

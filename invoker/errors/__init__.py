@@ -3,7 +3,7 @@
 ::
 
     InvokerError                    status, prefix and detail; ``str(error)`` is what the peer sees
-    |-- InvocationError             an invocation fails; the session it belongs to tells the peer
+    |-- InvocationError             an invocation fails; its session reports the error to the peer
     |   |-- UnsupportedMediaType    the peer's fault: no codec for what was sent           INVALID_ARGUMENT
     |   |-- NotAcceptable           the peer's fault: no codec for what was asked          INVALID_ARGUMENT
     |   |-- DecodeError             the peer's fault: the codec refused the bytes          UNKNOWN
@@ -11,7 +11,7 @@
     |   |-- CallError               the author's fault: the function raised when called    UNKNOWN
     |   |-- FunctionError           the author's fault: it raised while producing          UNKNOWN
     |   |   `-- EncodeError         the author's fault: a value that no codec takes        UNKNOWN
-    |   |       `-- UnacceptedType  nobody's: its type is known only now, and not wanted   UNKNOWN
+    |   |       `-- UnacceptedType  nobody's: the peer does not accept the media type      UNKNOWN
     |   |-- StatusError             the author's choice of status and text                 any
     |   |   |-- NestedError         what a function that this one called has ended with    any
     |   |   `-- VariableError       a variable of a session cannot be read or written      any
@@ -29,7 +29,7 @@
         `-- HookError               a start or stop hook failed or took too long
     StopInvocation (BaseException)  raised *into* sync user code whose invocation is over
     |-- InputCancelled              raised by an input whose stream ended with an error
-    `-- Discarded                   a value for an output that nobody reads; its driver goes on
+    `-- Discarded                   a value for an output without a reader; its driver continues
 
 The tree is sorted by whose fault an error is. A peer sees ``str(error)`` and never a traceback. An InvocationError
 composes its text of parts; `InvocationError.said_at` can replace the part that names the input or output.

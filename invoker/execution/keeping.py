@@ -1,7 +1,7 @@
 """`Keeping`: the base of `Whole`: keeps the frames of a short conversation, and sends them once it is long.
 
-Theory. A conversation begins *short*: only its thread knows it, and its frames are kept in `sent`, which the transport
-sends when the thread is done. It is *long* once the first of these is true:
+Theory. A conversation begins *short*: only its thread refers to it, and its frames are kept in `sent`, which the
+transport sends when the thread is done. It is *long* once the first of these is true:
 
 * it has been in user code for a beat of the sweeper, which its `Turn` shows;
 * its function was slow in its last calls (`Pace`), or is about to wait for something;

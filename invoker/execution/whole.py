@@ -274,7 +274,7 @@ class Whole(Keeping):
         return invocation
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is asked to end."""
+        """Close the conversation with the ending of the session; a function that still runs is told to stop."""
         self.closed = self.closed or step
         if self.is_open and not self.invocation.is_finished:
             self.invocation.finish(Cancelled("the conversation is over"))

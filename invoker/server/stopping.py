@@ -1,4 +1,4 @@
-"""Signals that end the process, and time limits so that it ends whatever the functions do.
+"""Handles the signals that end the process, and limits the time of its end, whatever the functions do.
 
 ::
 

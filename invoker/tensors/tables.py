@@ -1,6 +1,6 @@
 """Reads the tables of the schema: tensors, and descriptions of inputs and outputs.
 
-Every error of a tensor by itself is refused here, so that users of a `Tensor` need not check again:
+Every error within a single tensor is refused here, so that users of a `Tensor` need not check again:
 docs/reference/graphpipe.md 2.3.
 """
 

@@ -36,7 +36,7 @@ def test_H092_values_of_python_win_over_the_environment():
         ({"max_message_bytes": True}, "max_message_bytes is 'True'; expected"),
         ({"port": 70000}, "port is '70000'; expected a port number"),
         ({"allowed_origins": ["nonsense"]}, "allowed_origins is 'nonsense'; expected"),
-        ({"threads": object}, "threads is <class 'object'>; expected a text, a number"),
+        ({"threads": object}, "threads is <class 'object'>; expected a str, a number"),
         ({"port": 7, "grpc_port": 7}, "port and grpc_port are both 7; HTTP and gRPC need a port each"),
         ({"protocols": ["evergreen", "ftp"]}, "protocols is 'evergreen,ftp'; expected"),
     ],

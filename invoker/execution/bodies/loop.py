@@ -355,7 +355,7 @@ class LoopInput:
             else:
                 value = await decoded(self._runner.threads, decode, message)
         except DecodeError as error:
-            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
+            # A failed decode ends the invocation even if user code swallows the exception.
             self._runner.host.finished(self._runner.invocation, error)
             raise
         return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)

@@ -314,7 +314,7 @@ class SyncInput:
         try:
             value = decode(message)
         except DecodeError as error:
-            # Ruling 3: a failed decode ends the invocation even if user code swallows the exception.
+            # A failed decode ends the invocation even if user code swallows the exception.
             self._body.raised(error, production_failed)
             raise
         return value if stream.spec.take is Take.PAYLOAD else shape(stream.spec, message, value)

@@ -133,7 +133,7 @@ class ThreadRunner(SpreadBody):
             return self.invocation.finish(error)
 
     def stop(self) -> None:
-        """Make the body end: its next pull or emit raises; a body that goes on counts as stuck after the grace."""
+        """Make the body end: its next pull or emit raises; a body that does not end counts as stuck after the grace."""
         with self.lock:
             self.is_stopped = True
             self._queue = []

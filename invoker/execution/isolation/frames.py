@@ -1,4 +1,4 @@
-"""The frames of the pipe between a serving process and a child: MessagePack, each frame behind its length.
+"""The frames of the pipe between a serving process and a child: MessagePack, each after its length in bytes.
 
 ::
 

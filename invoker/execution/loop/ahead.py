@@ -97,7 +97,7 @@ class _Ahead:
         self._wire.ask()
 
     def write(self, frame: Any) -> bool:
-        """Write a frame, or let it wait behind others; False only if the function has to wait."""
+        """Write a frame, or let it wait after the waiting ones; False only if the function has to wait."""
         if not self.session.ahead_bytes:
             return self._wire.write(frame)
         if self._writing is None and self._has_room:

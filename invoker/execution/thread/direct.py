@@ -1,7 +1,7 @@
 """`DirectConversation`: runs a sync function in the very thread that reads and writes its wire stream.
 
 Nothing passes between threads: pulling an input reads the next frame, emitting writes one (`Single`). The thread owns
-the session and the invocation, so neither needs a lock, and user code that blocks stalls nobody else. A function with
+the session and the invocation, so neither needs a lock, and user code that blocks delays no other call. A function with
 several output iterators gets a thread for each, since each may block on an input of its own; these threads take turns
 under the wire's lock (`Several`).
 """
@@ -188,7 +188,7 @@ class DirectConversation:
                 self.wire.put(self._due.pop(0))
 
     def _close(self, step: Close) -> None:
-        """Close the conversation as the session says; a function that still runs is asked to end."""
+        """Close the conversation with the ending of the session; a function that still runs is told to stop."""
         self._closed = step
         invocation = self.invocation
         if invocation is not None and not invocation.is_finished:

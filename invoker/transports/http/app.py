@@ -256,7 +256,7 @@ class HttpApp:
 
     Attributes:
         connections: All open connections of the loop.
-        is_leaving: Whether responses ask clients of HTTP/1 to use another connection.
+        is_leaving: Whether responses tell clients of HTTP/1 to use another connection.
         origins: Decides whether a caller is allowed.
         handler: Gives the handler of a path.
         sockets: Gives the handler that serves the WebSockets of a path.

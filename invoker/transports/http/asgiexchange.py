@@ -376,7 +376,7 @@ class AsgiExchange(Exchange):
 def _next_of(out: deque[bytes | Iterator[bytes]]) -> Iterator[bytes]:
     """Take all short pieces joined, or the parts of one long piece."""
     if not isinstance(out[0], bytes):
-        return out.popleft()  # type: ignore[return-value]  # it is no bytes
+        return out.popleft()  # type: ignore[return-value]  # it is not bytes
     parts: list[bytes] = []
     while out and isinstance(out[0], bytes):
         parts.append(out.popleft())  # type: ignore[arg-type]  # it is bytes

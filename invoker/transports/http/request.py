@@ -1,4 +1,4 @@
-"""`Request`: one request of HTTP/1.1. Its connection gives it the body, and asks how much of it is wanted.
+"""`Request`: one request of HTTP/1.1. Its connection passes it the body, and reads only as much as is wanted.
 
 A handler reads the body in a task; or a listener gets the body by callbacks.
 """

@@ -101,9 +101,9 @@ def test_F019_what_a_second_checkin_offers_replaces_the_first() -> None:
     [
         ([start(9, 0, 9), data(1, b"123")], "chunk 0 was expected"),
         ([start(9, 0, 9), data(0, b"123"), end(2)], "after 2 chunks"),
-        ([start(9, 0, 9), start(9, 0, 9)], "inside another one"),
+        ([start(9, 0, 9), start(9, 0, 9)], "inside another message"),
         ([data(0, b"123")], "outside a message"),
-        ([end(1)], "has not begun"),
+        ([end(1)], "came without a Start"),
         ([ack(0)], "does not belong to a chunk"),
         ([start(9, 0, 9), checkin()], "Chunk reassembly in progress"),
         ([start(-1, 0, 9)], "must not be negative"),
