@@ -24,7 +24,10 @@ import certifi
 import hypothesis
 import pytest
 
+from tests.forkpool import processes, pytest_addoption, pytest_runtestloop, shared_out
 from tests.rewriting import collected, rewrite_share
+
+__all__ = ["pytest_addoption", "pytest_runtestloop"]  # hooks of `tests.forkpool`
 
 LIMIT_S = 5.0
 SLOW = float(os.environ.get("INVOKER_TEST_SLOW", "4"))
@@ -96,6 +99,9 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         if worker := getattr(session.config, "workerinput", None):
             number, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
             rewrite_share(session.config, collected(session.config), number, count)
+        elif processes(session.config):
+            cores, files = os.cpu_count() or 1, collected(session.config)
+            shared_out(cores, lambda number: rewrite_share(session.config, files, number, cores))
         return (yield)
     finally:
         freeze()
@@ -189,16 +195,18 @@ def _nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.node.get_closest_marker("leaks_threads") is None:
         left = _left(before, within_s=SLOW)
         assert not left, f"threads are still running: {left}"
-    changed = sorted(dict(environment ^ _environment()))
+    now = _environment()
+    changed = sorted({os.fsdecode(name) for name, _ in environment.items() ^ now.items()})
     assert not changed, f"variables of the environment are not as before: {changed}"
     assert not complaints.texts, "asyncio complained of this test or one before it: " + "; ".join(complaints.texts)
 
 
-def _environment() -> set[tuple[str, str]]:
-    """But for what pytest notes there, and what `invoker.cli.main` sets once."""
-    return {
-        (name, value) for name, value in os.environ.items() if name not in ("PYTEST_CURRENT_TEST", "GRPC_VERBOSITY")
-    }
+def _environment() -> dict[bytes, bytes]:
+    """But for what pytest notes there, and what `invoker.cli.main` sets once: a copy, without decoding its strings."""
+    kept: dict[bytes, bytes] = dict(os.environ._data)  # type: ignore[attr-defined]
+    for name in (b"PYTEST_CURRENT_TEST", b"GRPC_VERBOSITY"):
+        kept.pop(name, None)
+    return kept
 
 
 def _left(before: set[threading.Thread], *, within_s: float) -> list[str]:

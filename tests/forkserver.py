@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from tests.forkedchild import use
+from tests.forkwarm import warm
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -82,9 +83,7 @@ PRELOADED = (
 _CHOSEN = {"GRPC_VERBOSITY": "NONE"}
 _AT_START = {**_CHOSEN, **os.environ}
 _FOLLOWED = ("INVOKER_", "PORT", "GRPC_PORT", "PATH", "PYTEST_", "TEST_", "OPENAI_")
-_LARGEST = 1 << 20
 _OF_SHELLS = {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL"}
-_CLIENT = Path(__file__).with_name("forkclient.py")
 
 
 def is_forkable(environment: Mapping[str, str]) -> bool:
@@ -195,7 +194,7 @@ def install(folder: Path) -> Path:
     """
     hexed = address().hex()
     for name, args in (("python", ""), ("invoker", "-m invoker ")):
-        words = [sys.executable, "-I", "-S", str(_CLIENT), sys.executable, hexed]
+        words = [sys.executable, "-I", "-S", str(Path(__file__).with_name("forkclient.py")), sys.executable, hexed]
         (folder / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} {args}"$@"\n')
         (folder / name).chmod(0o755)
     return folder / "python"
@@ -257,7 +256,7 @@ def serve(requests: socket.socket, listener: socket.socket) -> None:
             if fd not in (requests.fileno(), listener.fileno()):
                 continue  # it was closed by what came before it
             asked = listener.accept()[0] if fd == listener.fileno() else requests
-            text, fds, _, _ = socket.recv_fds(asked, _LARGEST, 5)
+            text, fds, _, _ = socket.recv_fds(asked, 1 << 20, 5)
             if asked is not requests and (not text or not _is_served(marshal.loads(text))):
                 asked.close()
                 _close(fds)
@@ -395,6 +394,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored if the tests run in the background
     for module in PRELOADED:
         import_module(module)
+    warm([str(ROOT), *filter(None, _AT_START.get("PYTHONPATH", "").split(os.pathsep))])
     gc.collect()
     gc.freeze()  # the collector of a fork looks at what the fork has made, and not at what it shares
     serve(*(socket.socket(fileno=int(one)) for one in sys.argv[1:]))

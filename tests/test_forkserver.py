@@ -189,6 +189,19 @@ def said(python: Path, *args: str, **more: Any) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.parametrize(("where", "hits"), [("tree", 1), ("elsewhere", 0)])
+def test_whoever_starts_in_the_tree_finds_entry_points_read(
+    forked_python: Path, tmp_path: Path, where: str, hits: int
+) -> None:
+    """Another folder may have distributions of its own, so what starts there looks for them."""
+    code = (
+        "from invoker.codecs import custom; custom.installed('x'); print('hits', custom._installed.cache_info().hits)\n"
+    )
+    ended, out, _ = said(forked_python, "-m", "code", "-q", cwd=ROOT if where == "tree" else tmp_path, input=code)
+    assert ended == 0
+    assert f"hits {hits}\n" in out
+
+
 def test_a_command_line_of_python_is_a_fork(forked_python: Path, tmp_path: Path) -> None:
     """Of a text, a file and a module; with its arguments, its folder and its input."""
     show = f"{IS_FORK}print(sys.argv[1:], __name__, sys.path[0], input())\n"

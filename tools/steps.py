@@ -26,10 +26,10 @@ SECOND_PYTHON = "3.13"
 ONE_AT_A_TIME = ("dist", AGENTS, SECOND)
 
 _SIDE_BY_SIDE = ("-n", "auto", "--dist", "worksteal")
-_MANY = ("-n", "3", "--dist", "worksteal")
-"""The number of pytest processes for all tests: tests wait half of their time, so two cores can run three at once.
+_MANY = ("--processes", "4")
+"""The number of processes for all tests, which are forks of one: see `tests.forkpool`.
 
-With four processes some tests exceeded their time limits, and CI was not faster.
+Tests wait for most of their time, and two such steps run at a time.
 """
 
 # Tests that need heavy libraries, which few users install.
