@@ -37,6 +37,12 @@ USES: dict[str, Use] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands are asked for at once; on a busy machine the last ones would be refused, as by a store that is gone."""
+    monkeypatch.setattr("invoker.stores.asking.PATIENCE_S", 2.0 * SLOW)
+
+
 @pytest.mark.timeout(20)
 def test_T011_a_space_is_gone_within_two_seconds_of_its_time(make_world: Make) -> None:
     """Not before it; and so is what was made after a sweep that had found nothing to do."""
