@@ -24,9 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from mmap import mmap
 from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from _pytest._io import TerminalWriter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -247,14 +249,22 @@ def shared_out(count: int, work: Callable[[int], None]) -> None:
 
 
 def _alone(config: pytest.Config, folder: Any) -> None:
-    """Have a folder of one's own for temporary files, files for what is captured, and no terminal."""
+    """Have a folder of one's own for temporary files, files for what is captured, and a terminal that nobody sees."""
     plugins = config.pluginmanager
     plugins.unregister(plugins.getplugin("terminalreporter"))
+    plugins.register(_Unseen(), "terminalreporter")
     captures: Any = plugins.getplugin("capturemanager")
     captures.stop_global_capturing()
     captures.start_global_capturing()
     folder.mkdir(mode=0o700)
     config._tmp_path_factory._basetemp = folder  # type: ignore[attr-defined]
+
+
+class _Unseen:
+    """The terminal of a fork: plugins, such as pytest-timeout, ask for its writer."""
+
+    def __init__(self) -> None:
+        self._tw = TerminalWriter(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - it stays open
 
 
 class _Fork:

@@ -18,7 +18,7 @@ from tests.forkpool import Pieces, shared_out
 ROOT = Path(__file__).resolve().parent.parent
 
 MIXED = """
-import os, pathlib, pytest
+import os, pathlib, pytest, time
 
 HERE = pathlib.Path(__file__).parent
 
@@ -46,6 +46,10 @@ def test_expected():
 
 def test_gone():
     os._exit(3)
+
+@pytest.mark.timeout(0.1)
+def test_late():
+    time.sleep(9)
 
 def test_killed():
     os.kill(os.getpid(), 9)
@@ -100,13 +104,15 @@ def test_each_test_ends_as_it_would_elsewhere(tmp_path: Path, count: str) -> Non
         ("FAILED", "test_wrong"),
         ("XFAIL", "test_expected"),
         ("FAILED", "test_gone"),
+        ("FAILED", "test_late"),
         ("FAILED", "test_killed"),
         ("PASSED", "test_after"),
         ("PASSED", "test_end"),
         ("ERROR", "test_end"),
     }
-    assert "3 failed, 3 passed, 1 skipped, 1 xfailed, 1 error" in ended.stdout
+    assert "4 failed, 3 passed, 1 skipped, 1 xfailed, 1 error" in ended.stdout
     assert "the process that ran this test has ended: exit code 3" in ended.stdout
+    assert "Timeout (>0.1s) from pytest-timeout" in ended.stdout
     assert "the process that ran this test has ended: signal 9" in ended.stdout
     assert "said by what is wrong" in ended.stdout
     assert "its end fails" in ended.stdout
