@@ -7,21 +7,25 @@ from collections.abc import Callable
 
 
 class Soon:
-    """Runs an action in the next turn of the loop, once for all calls of `do` before that turn."""
+    """Runs an action in the next turn of the loop, once for all calls of `do` before that turn.
 
-    __slots__ = ("_is_due",)
+    Attributes:
+        is_due: Whether the action is still to be done.
+    """
+
+    __slots__ = ("is_due",)
 
     def __init__(self) -> None:
-        self._is_due = False
+        self.is_due = False
 
     def do(self, action: Callable[[], None]) -> None:
         """Run an action in the next turn, unless one is already due."""
-        if not self._is_due:
-            self._is_due = True
+        if not self.is_due:
+            self.is_due = True
             asyncio.get_running_loop().call_soon(self._do, action)
 
     def _do(self, action: Callable[[], None]) -> None:
-        self._is_due = False
+        self.is_due = False
         action()
 
 

@@ -90,6 +90,7 @@ class AsgiSocket:
         peer: The caller, and how the conversation ended.
     """
 
+    has_unparsed = False
     _listener: Listener
 
     def __init__(

@@ -8,12 +8,13 @@ in their state longest are ended first:
    its request;
 2. those whose request has not come completely, so that no function runs for it: slow uploads.
 
-A connection with unread bytes is not ended: they may be a request. If there is no descriptor left, one that came within
-`NEW_S` and has sent nothing is not ended either; while there are only such connections, no others are accepted, and the
-backlog of the kernel holds new ones. If all other connections are busy, new connections are accepted nevertheless, and
-their requests that need no function, such as a probe, are answered; but calls are refused once the transport has an
-eighth more connections than `most`. Without that, a client with enough open streams or idle WebSockets would keep all
-other clients out.
+A connection is not ended if it has bytes that were not parsed: they may be a request. They may wait in its socket; or
+they were read by the thread that leads, which then passed the connection on; or they came with the previous request.
+If there is no descriptor left, one that came within `NEW_S` and has sent nothing is not ended either; while there are
+only such connections, no others are accepted, and the backlog of the kernel holds new ones. If all other connections
+are busy, new connections are accepted nevertheless, and their requests that need no function, such as a probe, are
+answered; but calls are refused once the transport has an eighth more connections than `most`. Without that, a client
+with enough open streams or idle WebSockets would keep all other clients out.
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ from typing import Any, Final, Protocol
 NEW_S: Final = 0.05
 """Seconds for which a silent connection counts as new: it is not ended for lack of descriptors; other connections
 wait."""
+
+CLOSE_S: Final = 5.0
+"""Seconds that the client has to take the last bytes."""
+FAREWELL_S: Final = 1.0
+FAREWELL_BYTES: Final = 4 << 20
+"""When a connection is ended, this many bytes are still read and dropped, for the seconds above: closing at once would
+reset the connection, and the client might not read the last bytes."""
 
 _MANY = 2**31 - 1
 _SPARE = 8
@@ -48,6 +56,10 @@ class State(enum.Enum):
 
 class Connection(Protocol):
     """One connection, of any protocol."""
+
+    @property
+    def has_unparsed(self) -> bool:
+        """Whether bytes were read from its socket that it has not parsed yet; they may be a request."""
 
     def fileno(self) -> int:
         """The descriptor of its socket; negative: it has none any more."""
@@ -82,17 +94,21 @@ class Connections:
         self._none = asyncio.Event()
         self._none.set()
 
-    def enter(self, connection: Connection) -> None:
-        """Count a new connection; if there are too many, idle ones are ended."""
+    def enter(self, connection: Connection, *, others: int = 0) -> None:
+        """Count a new connection; if there are too many, an idle one is ended; for ``others`` see `make_room`."""
         self.open.add(connection)
         self._none.clear()
         if len(self.open) > self.most:
-            self.make_room()
+            self.make_room(others)
 
     def meet(self, connection: Connection, *, is_new: bool) -> None:
-        """Note a connection that has no request yet; a new connection has not sent anything either."""
+        """Note a connection that has no request yet; a new connection has not sent anything either.
+
+        It is idle only after room was made for it, since it must not be the one that is ended: its request may already
+        have been read elsewhere.
+        """
+        self.enter(connection, others=1)
         self.idle[connection] = time.monotonic() + NEW_S if is_new else None
-        self.enter(connection)
 
     def leave(self, connection: Connection) -> None:
         """Forget a connection that is over, with all its requests. Idempotent."""
@@ -116,7 +132,7 @@ class Connections:
         """End a connection that is not new and has no running request; returns whether there was one.
 
         Args:
-            others: Number of idle connections that are not in `idle`, since another object has them.
+            others: Number of idle connections that are not in `idle`.
         """
         return self._end(self.idle if len(self.idle) + others > self.spare else self.waiting)
 
@@ -162,8 +178,10 @@ class Connections:
 
 
 def _without_news(connections: Sequence[Connection]) -> Iterator[Connection]:
-    """The connections without unread bytes."""
+    """The connections without bytes that were not parsed."""
     for one in connections:
+        if one.has_unparsed:
+            continue
         descriptor = one.fileno()
         poll = select.poll()
         if descriptor >= 0:

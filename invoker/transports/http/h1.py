@@ -9,7 +9,7 @@ Theory. Requests are answered one after another; further bytes are read ahead, b
     STREAMING the handler, maybe the body      any time; write_s       WRITING; the connection ends when time is up
     WRITING   the client takes the response    write_s for each part   LINGERING if the body is not here, else IDLE
     LINGERING the rest of a refused body       linger_s                IDLE
-    ENDING    the client sees the last bytes   _FAREWELL_S             the connection is closed
+    ENDING    the client sees the last bytes   FAREWELL_S              the connection is closed
 
 A connection whose first bytes are the preface of HTTP/2 is passed on to `Http2`; after a WebSocket handshake it is
 passed on to a `SocketConnection`. One `Alarm` serves all states.
@@ -30,7 +30,7 @@ from invoker.transports.http.alarm import Alarm, Soon
 from invoker.transports.http.app import FAULT, Handler, HttpApp
 from invoker.transports.http.bodies import Chunks, Counted
 from invoker.transports.http.cachedhead import CachedHead, Heads
-from invoker.transports.http.connections import Connections, State
+from invoker.transports.http.connections import CLOSE_S, FAREWELL_BYTES, FAREWELL_S, Connections, State
 from invoker.transports.http.heads import RefusedError
 from invoker.transports.http.readcontrol import ReadControl
 from invoker.transports.http.request import HIGH_BYTES, Request
@@ -46,12 +46,6 @@ _STREAMING: Final = State.STREAMING  # used for each item, and looking up an enu
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _NO_MORE: Final = Counted(0)
-_CLOSE_S: Final = 5.0
-"""Seconds that the client has to take the last bytes."""
-_FAREWELL_S: Final = 1.0
-_FAREWELL_BYTES: Final = 4 << 20
-"""After a refusal, this many bytes are still read and dropped, for the seconds above: closing at once would reset the
-connection, and the client might not read the refusal."""
 _IMPATIENT_S: Final = 1.0
 """Seconds to wait whether a client that was refused before ``100 Continue`` sends its body nevertheless."""
 _WATCH_S: Final = 0.1
@@ -118,7 +112,7 @@ class Http1(asyncio.Protocol):
         state = self._state
         if state is State.ENDING:
             self._dropped += len(data)
-            if self._dropped > _FAREWELL_BYTES:
+            if self._dropped > FAREWELL_BYTES:
                 self.abort()
             return
         self._data = self._data + data if self._data else data
@@ -165,6 +159,11 @@ class Http1(asyncio.Protocol):
         self._soon.do(self._go_on)  # asyncio 3.11 closes twice if `close` is called during `resume_writing`
 
     # The transport calls these.
+
+    @property
+    def has_unparsed(self) -> bool:
+        """Whether bytes that came with the previous request wait for the next turn."""
+        return self._soon.is_due and bool(self._data)
 
     def fileno(self) -> int:
         """The descriptor of the socket; negative once it is closed."""
@@ -385,11 +384,11 @@ class Http1(asyncio.Protocol):
         if is_reading:
             with suppress(OSError):  # the client has reset the connection
                 transport.write_eof()
-            self._alarm.set(_FAREWELL_S, self.abort)
+            self._alarm.set(FAREWELL_S, self.abort)
             self._read_control.open()
         else:
             transport.close()  # `close` waits until the written bytes are taken, which a client can delay for ever
-            self._alarm.set(_CLOSE_S, self.abort)
+            self._alarm.set(CLOSE_S, self.abort)
 
     def leave_to(self, take: HandOver) -> None:
         """Pass the connection on to another protocol, with the bytes that were read."""

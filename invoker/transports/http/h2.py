@@ -42,7 +42,7 @@ from invoker.core.peers import peer_of
 from invoker.transports.http.alarm import Alarm, Soon
 from invoker.transports.http.app import HttpApp
 from invoker.transports.http.cachedhead import SharedHeads
-from invoker.transports.http.connections import Connections
+from invoker.transports.http.connections import CLOSE_S, FAREWELL_BYTES, FAREWELL_S, Connections
 from invoker.transports.http.h2limits import FloodError, FrameRateLimit, bound_table, server_side
 from invoker.transports.http.h2stream import Http2Stream
 from invoker.transports.http.heads import RefusedError, head_of_fields
@@ -57,11 +57,6 @@ _FRAME_BYTES: Final = 16 * 1024
 _TURN_BYTES: Final = 64 * 1024
 """How many bytes are sent in one turn of the loop."""
 _READ_AHEAD_BYTES: Final = 64 * 1024
-_CLOSE_S: Final = 5.0
-_FAREWELL_S: Final = 1.0
-_FAREWELL_BYTES: Final = 4 << 20
-"""When a connection is ended, this many bytes are still read and dropped, for the seconds above: closing at once would
-reset the connection, and the client might not read the GOAWAY."""
 
 
 class Http2(asyncio.Protocol):
@@ -113,7 +108,7 @@ class Http2(asyncio.Protocol):
         """Handle the frames that have come."""
         if self._is_ending:
             self._dropped += len(data)
-            if self._dropped > _FAREWELL_BYTES:
+            if self._dropped > FAREWELL_BYTES:
                 self.abort()
             return
         is_waiting = self._frames.waiting > 0
@@ -126,7 +121,7 @@ class Http2(asyncio.Protocol):
     def eof_received(self) -> bool:
         """End the connection, since a client that sends no more can send no WINDOW_UPDATE either."""
         self._lose()
-        self._alarm.set(_CLOSE_S, self.abort)  # asyncio closes when the written bytes are taken
+        self._alarm.set(CLOSE_S, self.abort)  # asyncio closes when the written bytes are taken
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - as asyncio calls it
@@ -155,6 +150,11 @@ class Http2(asyncio.Protocol):
         self._handling.do(self._handle)  # handles the bytes that have come meanwhile, then calls `_flush`
 
     # The transport calls these.
+
+    @property
+    def has_unparsed(self) -> bool:
+        """Whether frames were read that wait for the next turn."""
+        return self._frames.waiting > 0
 
     def fileno(self) -> int:
         """The descriptor of the socket; negative once it is closed."""
@@ -397,4 +397,4 @@ class Http2(asyncio.Protocol):
             self._read_control.open()
         elif code is ErrorCodes.NO_ERROR:
             transport.close()  # TLS reads and drops what comes until the client has closed, too
-        self._alarm.set(_CLOSE_S if transport.get_write_buffer_size() else _FAREWELL_S, self.abort)
+        self._alarm.set(CLOSE_S if transport.get_write_buffer_size() else FAREWELL_S, self.abort)

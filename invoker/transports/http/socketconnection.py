@@ -67,6 +67,7 @@ class SocketConnection(asyncio.Protocol):
         headers: Not used, since no headers are sent after the handshake.
     """
 
+    has_unparsed = False
     _listener: Listener
     _read_control: ReadControl
     _transport: Any

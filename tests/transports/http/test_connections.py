@@ -7,6 +7,8 @@ import socket
 from types import SimpleNamespace
 from unittest.mock import patch
 
+import pytest
+
 from invoker.transports.http.connections import NEW_S, Connections
 
 
@@ -18,6 +20,7 @@ class One:
         self.connections = connections
         self.leaves = leaves
         self.descriptor = -1
+        self.has_unparsed = False
 
     def fileno(self) -> int:
         return self.descriptor
@@ -90,6 +93,40 @@ async def test_H173_one_that_has_sent_something_is_left() -> None:
         ours.recv(1)
         assert connections.evict()
         assert one.told == ["abort"]
+
+
+async def test_H173_one_that_holds_bytes_is_left() -> None:
+    """What was read but not parsed may be a request, although the socket has nothing more to read."""
+    connections = Connections()
+    one, other = One(connections), One(connections)
+    one.has_unparsed = True
+    connections.idle.update({one: None, other: None})
+    assert connections.evict()
+    assert (one.told, other.told) == ([], ["abort"])
+    assert not connections.evict()
+    one.has_unparsed = False
+    assert connections.evict()
+    assert one.told == ["abort"]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_H173_none_is_ended_to_make_room_for_itself(*, is_new: bool) -> None:
+    """Its request may have been read before it came here; then its socket has nothing to read."""
+    connections = Connections()
+    connections.most = 1
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"x")
+        asked = [One(connections) for _ in range(connections.spare + 1)]
+        for one in asked:
+            one.descriptor = ours.fileno()
+            connections.meet(one, is_new=True)
+        last = One(connections)
+        connections.meet(last, is_new=is_new)
+        assert [one.told for one in (*asked, last)] == [[]] * (len(asked) + 1)
+        later = One(connections)
+        connections.meet(later, is_new=True)
+        assert (last.told, later.told) == (["abort"], [])
 
 
 async def test_H212_a_new_one_is_spared_until_its_time_is_over() -> None:

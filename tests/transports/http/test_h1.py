@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 
 from invoker.core.http import Response
 from invoker.errors import Status
 from invoker.transports.http.exchange import Exchange
+from invoker.transports.http.h1 import Http1
 from invoker.transports.http.request import HIGH_BYTES
 from tests.conftest import SLOW
 from tests.transports.served import Served, until
@@ -143,6 +145,22 @@ async def test_others_have_a_turn_between_two_requests_of_one_connection() -> No
         is_over = True
         await counting
     assert turns >= 500
+
+
+async def test_H173_a_request_that_came_with_another_one_is_not_ended_for_others() -> None:
+    """It waits for its turn, and its socket has nothing more to read."""
+    tried: list[bool] = []
+    finish = Http1._next
+
+    def next_(connection: Http1) -> None:
+        finish(connection)
+        tried.append(connection._connections.evict())
+
+    async with Served.at(echo) as served, served.wire() as wire:
+        with patch.object(Http1, "_next", next_):
+            await wire.send(f"{POST}Content-Length: 1\r\n\r\nx" * 2)
+            assert (await wire.ended()).count(b"HTTP/1.1 200 OK\r\n") == 2
+        assert tried == [False, True]
 
 
 async def test_a_head_is_read_however_it_is_cut() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import patch
 
 import h2.errors
 import h2.events
 import pytest
 
 from invoker.transports.http.connections import State
+from invoker.transports.http.h2 import Http2
 from tests.attack.floods import (
     DATA,
     END_HEADERS,
@@ -167,6 +169,28 @@ async def test_H173_a_connection_whose_upload_was_refused_may_be_ended_for_other
         await wire.events(h2.events.StreamEnded)
         await until(lambda: not connection._streams)
         assert (connection._slow, list(connections.waiting), list(connections.idle)) == (0, [], [connection])
+
+
+async def test_H173_a_request_behind_other_frames_is_not_ended_for_others() -> None:
+    """The frames wait for their turn, and the socket has nothing more to read."""
+    tried: list[bool] = []
+    handle = Http2._handle
+
+    def handle_(connection: Http2) -> None:
+        handle(connection)
+        if connection._frames.waiting and not connection._streams:
+            connection._connections.idle[connection] = None  # it is not new any more
+            tried.append(connection._connections.evict())
+
+    async with Served.at(echo) as served, h2_wire(served) as wire:
+        with patch.object(Http2, "_handle", handle_):
+            for _ in range(40):
+                wire.connection.ping(bytes(8))
+            wire.begin(1, end=True)
+            await wire.flush()
+            await wire.events(h2.events.StreamEnded)
+        assert set(tried) == {False}
+        await until(served.transport.connections.evict)
 
 
 async def test_H166_who_takes_what_was_written_has_no_time_limit_any_more() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import cast
 
 import pytest
 
 from invoker.transports.http.exchange import HttpSettings
+from invoker.transports.http.h1 import Http1
 from tests.transports.served import Served, Wire, until
 
 POST = "POST / HTTP/1.1\r\nHost: localhost\r\n"
@@ -53,6 +55,25 @@ async def test_an_adopted_connection_idles_as_long_as_any_other() -> None:
         wire = await adopted(served, b"POST / HT")
         await wire.ended()
         wire.writer.close()
+
+
+async def test_H173_an_adopted_connection_is_not_ended_to_make_room_for_itself() -> None:
+    """Its request was read before it came, so its socket has nothing more, while those of the others have."""
+    async with Served.at(echo) as served:
+        connections = served.transport.connections
+        others = [await adopted(served, b"") for _ in range(2)]
+        await until(lambda: len(connections.idle) == len(others))
+        connections.most = 1
+        for one in connections.idle:
+            cast(Http1, one)._read_control.shut()
+        for wire in others:
+            await wire.send(b"P")
+        wire = await adopted(served, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await wire.answer())[0] == 200
+        assert connections.evict()
+        assert await wire.ended() == b""
+        for one in (*others, wire):
+            one.writer.close()
 
 
 async def test_a_transport_that_has_stopped_adopts_nobody() -> None:
