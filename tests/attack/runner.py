@@ -13,17 +13,14 @@ An attack is a function of a victim and a number of seconds; what it gives are i
 from __future__ import annotations
 
 import argparse
-import http.client
 import os
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from invoker.transports.http.connections import NEW_S
+from tests.attack.probe import Ask, Probe
 from tests.e2e.process import Process, started
 from tests.serving import ROOT
 
@@ -34,13 +31,6 @@ MIB = 1 << 20
 
 IS_LONG = os.environ.get("INVOKER_ATTACK", "") == "long"
 """Whether tests run every attack, for as long as it takes to be sure; else a few of each kind, as CI does."""
-
-_PAUSE_S = 0.02
-_PATIENCE_S = 10.0
-_QUICK_S = NEW_S / 10
-_TRIES = 10
-_SHARE = 4
-"""A victim gets at least one in so many seconds of a processor, however busy the machine is."""
 
 
 @dataclass
@@ -107,7 +97,8 @@ class Account:
         held_s: The longest time that the victim itself let `/livez` wait: without the time for which the machine gave
             it no processor, of which it shall get a fourth.
         answers: How often it answered with 200.
-        failures: How often it did not.
+        losses: Each request that it did not answer, and what became of it.
+        repeated: How often a probe asked again, since its connection was ended before its request had come.
         cpu_s: Processor time of the victim.
         rss_bytes: Memory of the victim afterwards.
         lines: How much it logged.
@@ -117,16 +108,22 @@ class Account:
     livez_s: float
     held_s: float
     answers: int
-    failures: int
+    losses: Sequence[Ask]
+    repeated: int
     cpu_s: float
     rss_bytes: int
     lines: int
+
+    @property
+    def failures(self) -> int:
+        """How often `/livez` was not answered."""
+        return len(self.losses)
 
     def __str__(self) -> str:
         own = "".join(f" {name}={_shown(value)}" for name, value in self.figures.items())
         return (
             f"livez={self.livez_s * 1000:.0f} ms (held for {self.held_s * 1000:.0f} ms, {self.answers} answers,"
-            f" {self.failures} failures)"
+            f" {self.repeated} repeated, {self.failures} failures{''.join(f'; {one}' for one in self.losses)})"
             f" cpu={self.cpu_s:.2f} s rss={self.rss_bytes / MIB:.0f} MiB log={self.lines} lines{own}"
         )
 
@@ -140,7 +137,7 @@ def chosen(attacks: Iterable[str], few: Iterable[str]) -> list[str]:
 
 def probed(attack: Attack, target: Victim, seconds: float) -> Account:
     """Attack, and ask for `/livez` every 20 ms meanwhile, on a new connection each time."""
-    probe = _Probe(target)
+    probe = Probe(target.http_host, lambda: target.cpu_s)
     cpu_s, lines = target.cpu_s, len(target.process.lines)
     probe.start()
     try:
@@ -148,8 +145,17 @@ def probed(attack: Attack, target: Victim, seconds: float) -> Account:
     finally:
         probe.stop()
     used_s, written = target.cpu_s - cpu_s, len(target.process.lines) - lines
-    longest_s, held_s = probe.longest_s, probe.held_s
-    return Account(figures, longest_s, held_s, probe.answers, probe.failures, used_s, target.rss_bytes, written)
+    return Account(
+        figures=figures,
+        livez_s=probe.longest_s,
+        held_s=probe.held_s,
+        answers=probe.answers,
+        losses=probe.losses,
+        repeated=probe.repeated,
+        cpu_s=used_s,
+        rss_bytes=target.rss_bytes,
+        lines=written,
+    )
 
 
 def main(attacks: Mapping[str, Attack], *args: str, env: Mapping[str, str | None] | None = None) -> None:
@@ -170,61 +176,6 @@ def main(attacks: Mapping[str, Attack], *args: str, env: Mapping[str, str | None
     for name in given.names or attacks:
         with victim(*args, env=env, tree=given.tree) as target:
             print(f"{name}: {probed(attacks[name], target, given.seconds)}", flush=True)
-
-
-class _Probe(threading.Thread):
-    def __init__(self, target: Victim) -> None:
-        super().__init__(name="livez probe")
-        self.longest_s = self.held_s = 0.0
-        self.answers = 0
-        self.failures = 0
-        self._target = target
-        self._is_over = threading.Event()
-
-    def stop(self) -> None:
-        """Ask once more, so that there is an answer after the attack's last act, and end."""
-        self._is_over.set()
-        self.join()
-
-    def run(self) -> None:
-        is_over = False
-        while not is_over:
-            is_over = self._is_over.wait(_PAUSE_S)
-            begun_s, cpu_s = time.monotonic(), self._target.cpu_s
-            is_well = self._ask()
-            took_s, used_s = time.monotonic() - begun_s, self._target.cpu_s - cpu_s
-            self.longest_s = max(self.longest_s, took_s)
-            self.held_s = max(self.held_s, min(took_s, used_s), took_s / _SHARE)
-            self.answers += is_well
-            self.failures += not is_well
-
-    def _ask(self) -> bool:
-        """Whether `/livez` is answered.
-
-        A silent connection may be ended for newcomers (H-173), and a client that is held up before its request is one.
-        So only who was quick is sure to be heard; another one asks again.
-        """
-        for _ in range(_TRIES):
-            is_well, asking_s = self._ask_once()
-            if is_well or asking_s < _QUICK_S:
-                return is_well
-        return False
-
-    def _ask_once(self) -> tuple[bool, float]:
-        """Whether `/livez` is answered, and how long it took to connect and to ask."""
-        connection = http.client.HTTPConnection(*self._target.http_host, timeout=_PATIENCE_S)
-        begun_s = time.monotonic()
-        asking_s = 0.0
-        try:
-            try:
-                connection.request("GET", "/livez")
-            finally:
-                asking_s = time.monotonic() - begun_s
-            return connection.getresponse().status == 200, asking_s
-        except (OSError, http.client.HTTPException):
-            return False, asking_s
-        finally:
-            connection.close()
 
 
 def _shown(value: float | str) -> str:
