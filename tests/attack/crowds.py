@@ -79,6 +79,11 @@ class _Crowd:
     def __len__(self) -> int:
         return len(self._selector.get_map()) + len(self._deaf)
 
+    @property
+    def is_in(self) -> bool:
+        """Whether the victim has accepted all clients; more than it may have files never are."""
+        return self.most >= _CLIENTS or self._victim.files >= self.most
+
     def grow(self) -> None:
         """Open some more."""
         for _ in range(min(_AT_ONCE, self.most - len(self))):
@@ -136,10 +141,10 @@ class _Crowd:
 
 
 def _newcomer(victim: Victim) -> str:
-    """What a well-behaved client gets that calls a function."""
+    """What a well-behaved client gets that calls a function of the loop; the thread that leads refuses no call."""
     connection = http.client.HTTPConnection(*victim.http_host, timeout=10)
     try:
-        connection.request("POST", "/kind", b"1", {"Content-Type": "application/json"})
+        connection.request("POST", "/akind", b"1", {"Content-Type": "application/json"})
         return str(connection.getresponse().status)
     except (OSError, http.client.HTTPException) as error:
         return type(error).__name__
@@ -163,7 +168,7 @@ def _attack(kind: str, victim: Victim, seconds: float) -> Figures:
     try:
         until_s = time.monotonic() + seconds
         next_s = time.monotonic() + _PAUSE_S
-        while (now_s := time.monotonic()) < until_s:
+        while (now_s := time.monotonic()) < until_s or not crowd.is_in:
             crowd.grow()
             crowd.go_on()
             if now_s > next_s:

@@ -319,7 +319,7 @@ class HttpApp:
     def full(self, head: RequestHead) -> Response | None:
         """The response to a call while there is no room for another connection; None: there is room."""
         connections = self.connections
-        if len(connections.open) <= connections.most or not connections.is_full:
+        if connections.count <= connections.most or not connections.is_full:
             return None
         now_s = time.monotonic()
         if now_s >= self._tells_s:

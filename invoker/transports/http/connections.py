@@ -79,7 +79,7 @@ class Connections:
 
     Attributes:
         most: If there are more connections than this, an old one is ended for each new one, if any may be ended.
-        open: All connections.
+        open: All connections, also those that were ended to make room and are not over yet.
         idle: The connections without a request, the longest idle first, each with the time until which it is spared;
             None: it is not spared, because it has had a request before, or has sent a part of one.
         waiting: The connections that wait for the rest of a body before their request can run, the longest waiting
@@ -89,6 +89,7 @@ class Connections:
     def __init__(self) -> None:
         self.most = _MANY
         self.open: set[Connection] = set()
+        self._ended: set[Connection] = set()
         self.idle: dict[Connection, float | None] = {}
         self.waiting: dict[Connection, None] = {}
         self._none = asyncio.Event()
@@ -98,7 +99,7 @@ class Connections:
         """Count a new connection; if there are too many, an idle one is ended; for ``others`` see `make_room`."""
         self.open.add(connection)
         self._none.clear()
-        if len(self.open) > self.most:
+        if self.count > self.most:
             self.make_room(others)
 
     def meet(self, connection: Connection, *, is_new: bool) -> None:
@@ -113,10 +114,16 @@ class Connections:
     def leave(self, connection: Connection) -> None:
         """Forget a connection that is over, with all its requests. Idempotent."""
         self.open.discard(connection)
+        self._ended.discard(connection)
         self.idle.pop(connection, None)
         self.waiting.pop(connection, None)
         if not self.open:
             self._none.set()
+
+    @property
+    def count(self) -> int:
+        """The number of connections without those that were ended to make room, which are over in the next turn."""
+        return len(self.open) - len(self._ended)
 
     @property
     def spare(self) -> int:
@@ -126,7 +133,7 @@ class Connections:
     @property
     def is_full(self) -> bool:
         """Whether a call must be refused, because no connection is left that could be ended for it."""
-        return len(self.open) > self.most + self.spare and not self._end(self.waiting)
+        return self.count > self.most + self.spare and not self._end(self.waiting)
 
     def make_room(self, others: int = 0) -> bool:
         """End a connection that is not new and has no running request; returns whether there was one.
@@ -145,6 +152,8 @@ class Connections:
     def _end(self, some: dict[Connection, Any], of: Sequence[Connection] | None = None) -> bool:
         for longest in _without_news(list(islice(some, _AT_ONCE)) if of is None else of):
             del some[longest]
+            if longest in self.open:
+                self._ended.add(longest)
             longest.abort()
             return True
         return False

@@ -134,7 +134,7 @@ class HttpTransport:
         assert self.leader is not None
         self.leader.take(sock, heads)
         connections, led = self.connections, len(self.leader)
-        is_beyond = len(connections.open) + led > connections.most
+        is_beyond = connections.count + led > connections.most
         # With no more than `spare` of them, the new connection itself may be the idle one that is ended.
         if is_beyond and not connections.make_room(led) and led > connections.spare:
             self.leader.evict()

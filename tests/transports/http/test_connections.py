@@ -61,7 +61,7 @@ async def test_H173_then_the_one_whose_request_is_still_to_come() -> None:
     """So that a call is refused only if nobody is left for whom nothing runs."""
     connections = Connections()
     connections.most = 8
-    busy = [One(connections) for _ in range(10)]
+    busy = [One(connections) for _ in range(11)]
     for one in busy:
         connections.enter(one)
     slow = One(connections)
@@ -76,6 +76,27 @@ async def test_H173_then_the_one_whose_request_is_still_to_come() -> None:
     connections.leave(busy[0])
     assert not connections.is_full
     assert all(one.told == [] for one in busy)
+
+
+async def test_H173_those_that_were_ended_leave_room_at_once() -> None:
+    """A call is not refused because of connections that are over in the next turn."""
+    connections = Connections()
+    connections.most = 8
+    idle = [One(connections) for _ in range(20)]
+    for one in idle:
+        connections.meet(one, is_new=False)
+    assert [one for one in idle if one.told] == idle[:12]
+    assert (len(connections.open), connections.count, connections.is_full) == (20, 8, False)
+    for one in idle[:12]:
+        connections.leave(one)
+    assert connections.count == 8
+    for one in idle[12:]:
+        connections.idle.pop(one)
+    for _ in range(connections.spare):
+        connections.enter(One(connections))
+    assert not connections.is_full
+    connections.enter(One(connections))
+    assert connections.is_full
 
 
 async def test_H173_one_that_has_sent_something_is_left() -> None:
