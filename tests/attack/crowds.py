@@ -5,8 +5,9 @@ python -m tests.attack.crowds [NAME ...] [--seconds 5] [--tree DIR]
 Of those that are ``fitting`` there is room for all, so that nobody is ended for want of files; but they are too many to
 serve others beside them.
 
-Figures: how many were open at the end, how many were ended, how many were refused with 503, memory of each, and whether
-a newcomer was answered. The victim may have `INVOKER_ATTACK_FILES` files, 400 if nothing says otherwise; with 0 it has
+Figures: how many were open at the end, how many were ended, how many of these were lost, since their request had come
+and was whole, and they got no answer; how many were refused with 503, memory of each, and whether a newcomer was
+answered. The victim may have `INVOKER_ATTACK_FILES` files, 400 if nothing says otherwise; with 0 it has
 as many as it can get, and then there are 10,000 clients: ``INVOKER_ATTACK_FILES=0 python -m tests.attack.crowds``.
 """
 
@@ -22,6 +23,7 @@ from functools import partial
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
+from tests.attack.probe import has_come
 from tests.attack.runner import Attack, Figures, Victim, main
 from tests.attack.sockets import framed, handshake
 from tests.attack.streams import FORM, head
@@ -33,6 +35,9 @@ _CLIENTS = _FILES * 2 or 10_000
 _FITTING = _FILES * 4 // 5 or _CLIENTS
 _AT_ONCE = 100
 _PAUSE_S = 1.0
+_QUIET_S = 0.2
+"""When nothing has happened for so long, the victim has dealt with all clients."""
+_MOST_S = 10.0
 
 _WHOLE = b"POST /kind HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n1"
 _FETCH = head("endless", method="GET")
@@ -74,7 +79,9 @@ class _Crowd:
         self.most = _FITTING if kind.startswith("fitting") else _CLIENTS
         self._selector = selectors.DefaultSelector()
         self._deaf: list[socket.socket] = []
-        self.ended = self.refused = 0
+        self._is_whole = not kind.endswith(("heads", "bodies"))  # whether its function can run
+        self._unanswered = set[socket.socket]()
+        self.ended = self.lost = self.refused = 0
 
     def __len__(self) -> int:
         return len(self._selector.get_map()) + len(self._deaf)
@@ -93,17 +100,21 @@ class _Crowd:
             sock.connect_ex(self._victim.http_host)
             self._selector.register(sock, selectors.EVENT_WRITE, True)
 
-    def go_on(self) -> None:
-        """Begin, and see who was refused or ended."""
-        for key, events in self._selector.select(0.01):
+    def go_on(self, wait_s: float = 0.01) -> bool:
+        """Begin, and see who was refused or ended; returns whether anything happened within this time."""
+        happened = self._selector.select(wait_s)
+        for key, events in happened:
             sock = key.fileobj
             assert isinstance(sock, socket.socket)
             try:
                 if events & selectors.EVENT_WRITE:
                     sock.send(self._begin)
+                    self._unanswered.add(sock)
                     self._selector.modify(sock, selectors.EVENT_READ, False)
                     continue
                 data = sock.recv(4096)
+                if data:
+                    self._unanswered.discard(sock)
                 self.refused += data.startswith(b"HTTP/1.1 503")
                 if self._is_deaf and data.startswith(b"HTTP/1.1 200"):
                     self._selector.unregister(sock)
@@ -114,6 +125,7 @@ class _Crowd:
                 continue
             except OSError:
                 self._forget(sock)
+        return bool(happened)
 
     def drip(self) -> None:
         """Send a byte or so on each."""
@@ -129,6 +141,9 @@ class _Crowd:
 
     def _forget(self, sock: socket.socket) -> None:
         self.ended += 1
+        if sock in self._unanswered:
+            self._unanswered.remove(sock)
+            self.lost += self._is_whole and has_come(sock, len(self._begin))
         self._selector.unregister(sock)
         sock.close()
 
@@ -176,14 +191,18 @@ def _attack(kind: str, victim: Victim, seconds: float) -> Figures:
                 if len(crowd) == crowd.most:
                     steady_s = _livez_s(victim)  # the last one counts: those who came at once are in by then
                 crowd.drip()
+        newcomer = _newcomer(victim)
+        while crowd.go_on(_QUIET_S) and time.monotonic() < until_s + _MOST_S:
+            pass  # the victim is still busy with those who came last
         return {
             "open": len(crowd),
             "livez then": round(steady_s, 3),
             "ended": crowd.ended,
+            "lost": crowd.lost,
             "refused": crowd.refused,
             "files": victim.files,
             "KiB each": (victim.rss_bytes - before) // 1024 // max(1, min(victim.files, len(crowd))),
-            "newcomer": _newcomer(victim),
+            "newcomer": newcomer,
         }
     finally:
         crowd.close()

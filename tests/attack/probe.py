@@ -81,11 +81,21 @@ def ask(address: tuple[str, int], patience_s: float = _PATIENCE_S) -> Ask:
                     response.begin()
                     done.outcome = str(response.status)
             finally:
-                done.has_come = _acknowledged(sock)
+                done.has_come = has_come(sock, len(REQUEST))
     except (OSError, http.client.HTTPException) as error:
         done.outcome = _name_of(error)
     done.took_s[done.phase] = time.monotonic() - begun_s
     return done
+
+
+def has_come(sock: socket.socket, size: int) -> bool:
+    """Whether the peer's kernel has taken so many bytes. Only Linux says it; elsewhere it is taken for true."""
+    option = getattr(socket, "TCP_INFO", None)
+    info = b"" if option is None else sock.getsockopt(socket.IPPROTO_TCP, option, _INFO_BYTES)
+    if len(info) < _ACKED_AT + 8:
+        return True
+    acknowledged: int = struct.unpack_from("=Q", info, _ACKED_AT)[0]
+    return acknowledged > size
 
 
 class Probe(threading.Thread):
@@ -138,16 +148,6 @@ class Probe(threading.Thread):
                 self.losses.append(one)
                 return
             self.repeated += 1
-
-
-def _acknowledged(sock: socket.socket) -> bool:
-    """Whether the peer's kernel has taken the whole request. Without Linux nobody knows, and it is taken for true."""
-    option = getattr(socket, "TCP_INFO", None)
-    info = b"" if option is None else sock.getsockopt(socket.IPPROTO_TCP, option, _INFO_BYTES)
-    if len(info) < _ACKED_AT + 8:
-        return True
-    acknowledged: int = struct.unpack_from("=Q", info, _ACKED_AT)[0]
-    return acknowledged > len(REQUEST)
 
 
 def _name_of(error: Exception) -> str:
