@@ -88,7 +88,7 @@ async def client(request) -> AsyncIterator[httpx.AsyncClient]:
     LEFT.clear()
     is_2 = request.param == "2"
     async with httpx.AsyncClient(
-        base_url=f"http://{server.http_address}", http1=not is_2, http2=is_2, trust_env=False, timeout=20
+        base_url=f"http://{server.http_address}", http1=not is_2, http2=is_2, trust_env=False, timeout=5 * SLOW
     ) as made:
         yield made
     GO.set()
@@ -224,7 +224,7 @@ async def test_H114_the_limit_of_http_ends_a_call():
     server = Server(config, Catalog([prepare_function(forever).function]), builtin(entry_points=False))
     await server.start()
     LEFT.clear()
-    async with httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=f"http://{server.http_address}", trust_env=False, timeout=5 * SLOW) as client:
         path = calls_of([prepare_function(forever).spec])[0].path
         headers = {"Content-Type": "application/connect+json"}
         answer = await client.post(path, content=envelope(b'{"word":"a"}'), headers=headers)
