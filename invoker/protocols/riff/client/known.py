@@ -29,11 +29,6 @@ class Known:
         return self.function is not None
 
     @property
-    def name(self) -> str:
-        """The name of the function; empty if it is not known."""
-        return "" if self.function is None else self.function.name
-
-    @property
     def inputs(self) -> Sequence[pb.Input]:
         """The inputs in their order, required ones first; empty if they are not known, or their number is not fixed."""
         return () if self.function is None or self.function.open_inputs else self.function.inputs

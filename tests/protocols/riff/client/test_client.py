@@ -7,8 +7,11 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
 
+import grpc
+import grpc.aio
 import pytest
 
+from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.client import CallFailed, ConnectFailed, RiffClient
 from invoker.connect.quiet import quieten
 from invoker.errors import Status
@@ -236,6 +239,8 @@ async def test_client_that_is_not_open_says_so(peer: Peer) -> None:
     client = RiffClient(peer.target)
     with pytest.raises(RuntimeError, match="not open"):
         client.invoke([["a"]])
+    with pytest.raises(RuntimeError, match="not open"):
+        await client.describe(Request())
     async with client:
         assert await client.invoke([["a"]]).value() == "a"
     with pytest.raises(RuntimeError, match="not open"):
@@ -279,3 +284,33 @@ async def test_a_server_is_asked_once_for_each_function(peer: Peer, monkeypatch:
         (["in"], ["out"]),
         (["a"], ["b"]),
     ]
+
+
+async def test_a_client_that_is_open_keeps_its_connection(peer: Peer) -> None:
+    """If somebody enters it again."""
+    async with RiffClient(peer.target) as client:
+        channel = client._channel
+        assert await client.__aenter__() is client
+        assert client._channel is channel
+
+
+async def test_what_is_no_signal_ends_the_call_and_what_has_no_data_is_ignored() -> None:
+    """R-160: newer peers have signals that this client does not know."""
+    newer = pb.OutputSignal().SerializeToString()
+    value = pb.OutputSignal(data=pb.OutputFrame(payload=b"a", contentType="text/plain")).SerializeToString()
+
+    async def answer(requests: AsyncIterator[bytes], context: object) -> AsyncIterator[bytes]:
+        for signal in (newer, value, b"\xff\xff"):
+            yield signal
+
+    server = grpc.aio.server()
+    handler = grpc.stream_stream_rpc_method_handler(answer)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("streaming.Riff", {"Invoke": handler}),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with RiffClient(f"127.0.0.1:{port}") as client:
+        outs = aiter(client.invoke([["x"]]))
+        assert (await anext(outs)).value == "a"
+        with pytest.raises(CallFailed, match="bytes that are not a valid OutputSignal"):
+            await anext(outs)
+    await server.stop(None)

@@ -118,3 +118,16 @@ def test_value_is_decoded_once() -> None:
     """The same object each time."""
     out: Any = received(b"[]", "application/json")
     assert out.value is out.value
+
+
+def test_text_of_a_malformed_media_type_is_utf_8() -> None:
+    """The server judges the type."""
+    assert encode("\xe9", "text").payload == "\xe9".encode()
+
+
+def test_a_received_value_shows_its_output_and_no_payload() -> None:
+    """By index, and by name if it has one."""
+    one = received(b"secret", "text/plain")
+    assert repr(one) == "<Received output 2 'out': text/plain, 6 bytes>"
+    one.name = ""
+    assert repr(one) == "<Received output 2: text/plain, 6 bytes>"

@@ -125,3 +125,12 @@ def test_block_ends_the_call(threaded_peer: Peer) -> None:
             outputs = iter(call)
             next(outputs)
         assert threaded_peer.cancelled.wait(5)
+
+
+def test_a_call_may_be_closed_after_its_client(threaded_peer: Peer) -> None:
+    """Its client has ended it."""
+    with SyncRiffClient(threaded_peer.target) as client:
+        call = client.invoke([["a"]], function="silent")
+    call.close()
+    with call:
+        pass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from types import SimpleNamespace
+from typing import Annotated, Any, cast
 
 import grpc
 import grpc.aio
@@ -18,6 +19,7 @@ from invoker.author.prepare import prepare_function
 from invoker.author.reader import read
 from invoker.client import RiffClient
 from invoker.core.catalog import Catalog
+from invoker.errors import FunctionError
 from invoker.protocols.riff.client.request import Request
 from invoker.protocols.riff.service.describe import add_describe, describe
 from tests.serving import TestServer
@@ -182,3 +184,21 @@ async def test_who_turns_reflection_off_tells_nothing() -> None:
             assert [out.value for out in await client.invoke(pairs=pairs).collect()] == ["ho", "ho"]
     finally:
         assert server.close() == 0
+
+
+async def test_a_function_that_cannot_be_loaded_again_fails_the_call() -> None:
+    """With the reason, and not as if there were no such function."""
+
+    def find(name: str) -> Any:
+        raise FunctionError("its module has a fault")
+
+    server = grpc.aio.server()
+    add_describe(cast(Catalog, SimpleNamespace(find=find)), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary("/invoker.v1.Functions/Describe", pb.DescribeRequest.SerializeToString)
+        with pytest.raises(grpc.aio.AioRpcError, match="its module has a fault") as caught:
+            await call(pb.DescribeRequest(function="ping"))
+    assert caught.value.code() is grpc.StatusCode.UNKNOWN
+    await server.stop(None)

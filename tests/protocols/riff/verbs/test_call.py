@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import subprocess
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pytest
 import trustme
 
-from invoker.protocols.riff.verbs.call import _is_json_sent_as_text
+from invoker.connect.failure import CallFailed
+from invoker.errors import Status
+from invoker.protocols.riff.verbs.call import _hint, _is_json_sent_as_text
 from tests.connect.test_tls import credentials
 from tests.protocols.riff.client.peer import Peer, serve_in_thread
 from tests.serving import forked_python, run
@@ -265,3 +268,29 @@ def test_secured_connection(tmp_path: Path) -> None:
 def test_json_is_hinted_at_where_it_helps(detail: str, helps: bool) -> None:
     """Where the text that the error shows is JSON, or is cut off."""
     assert _is_json_sent_as_text(detail) is helps
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "hint"),
+    [
+        (Status.RESOURCE_EXHAUSTED, "larger than max_output_bytes", "--max-output-bytes N"),
+        (Status.RESOURCE_EXHAUSTED, "a message larger than max", "--chunk BYTES"),
+        (Status.RESOURCE_EXHAUSTED, "too many calls", ""),
+        (Status.INVALID_ARGUMENT, "a message larger than max", ""),
+        (Status.INVALID_ARGUMENT, """expected object, got '{"x": 3}'; send JSON as application/json""", "--json"),
+        (Status.INVALID_ARGUMENT, "several functions: say 'invoker-function'", "--function NAME"),
+        (Status.INVALID_ARGUMENT, "Invoker: Protocol Violation: 1 output too few", "2 outputs were asked for"),
+    ],
+)
+def test_a_failed_call_says_what_to_try(status: Status, detail: str, hint: str) -> None:
+    """Where an option of the command helps."""
+    found = _hint(CallFailed(status, detail), Namespace(outputs="a,b", accept=[]))
+    assert hint in found
+    assert bool(hint) == bool(found)
+
+
+def test_a_failed_call_says_what_was_noted() -> None:
+    """If no option helps."""
+    error = CallFailed(Status.UNKNOWN, "TypeError")
+    error.add_note("annotate it")
+    assert _hint(error, Namespace(outputs=None, accept=[])) == "annotate it"
