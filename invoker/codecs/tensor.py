@@ -46,7 +46,7 @@ _RAW_TYPES: Final = {spelled(one).lower(): one for one in TensorType if ITEM_BYT
 
 
 class TensorCodec(Specialised):
-    """Arrays, and values that can become arrays, as tensors. Other element types are refused, never cast (G-061)."""
+    """Encodes arrays, and values that can become arrays, as tensors; does not cast element types (G-061)."""
 
     media_types = (TENSOR,)
 

@@ -6,8 +6,8 @@ invocation of a known plan makes its streams and nothing else.
 
 Peers choose names and media types, and so the keys of the cache; `Cache` bounds the memory that these take.
 
-A plan holds for the codecs that it was made with; the engine makes new `Plans` when these have changed. A function that
-was loaded again gets plans of its own.
+A plan is valid for the codecs with which it was made; the engine makes new `Plans` when these have changed. A function
+that was loaded again gets plans of its own.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Plans(Cache[Hashable, Plan]):
         """The plan for a call of a function; it is made now unless it is cached.
 
         Raises:
-            ProtocolViolation: An arity that is not the function's (R-052, R-055), or inputs bound by names that it does
-                not have (E-076, E-077).
+            ProtocolViolation: The number of inputs or outputs does not fit the function (R-052, R-055), or inputs are
+                bound by names that it does not have (E-076, E-077).
             NotAcceptable: An output has no codec for what is accepted (R-100).
         """
         key = (

@@ -291,7 +291,7 @@ class Subscribe(msgspec.Struct, frozen=True):
 class StoreChanged(msgspec.Struct, frozen=True):
     """A change that this conversation or another one made to a space.
 
-    `Refused` is the last one, since the space is gone.
+    The last change is a `Refused`, when the space has ended.
 
     It comes only while the peer has room for what the session sends; a session that falls behind gets the last change
     of each item.

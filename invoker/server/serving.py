@@ -1,8 +1,8 @@
-"""`serve`: functions of a program or a notebook on ports of their own.
+"""`serve`: serves functions of a program or a notebook, on ports of their own.
 
-A plain program serves until a signal stops it. A notebook, a program with a running event loop and any thread but the
-main one get a `Serving`, and continue. In a notebook a cell is run again and again, so there a new server takes the
-place, and the ports, of an earlier one that serves functions of the same names.
+A plain program serves until a signal stops it. In a notebook, beside a running event loop, and in any thread but the
+main one, `serve` returns a `Serving` at once, and the caller continues. In a notebook a cell is run again and again, so
+a new server there takes the place and the ports of an earlier one that serves functions of the same names.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def ready_block(names: Sequence[str], addresses: str, serves: str, command: str,
         serves: The names of the served protocols.
         command: An example of a command line that calls a function; may be empty.
         page: The URL of a page for trying the functions; may be empty.
-        note: The note for the author; may be empty.
+        note: Advice for the author, as from `untyped`; may be empty.
     """
     shown = ", ".join(names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""

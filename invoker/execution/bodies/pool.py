@@ -220,7 +220,7 @@ class Threads:
 
 
 async def off_loop(threads: Threads, work: Callable[[], T]) -> T:
-    """Do work in a thread; the work must end by itself.
+    """Do work in a thread; the work must end without being stopped.
 
     Raises:
         Overloaded: The system gives no more threads.

@@ -46,7 +46,7 @@ class Keeper(Protocol):
     """The pool that a child belongs to."""
 
     def ready(self, child: Child, problem: str) -> None:
-        """Note that the child has loaded its functions, or why it cannot."""
+        """Note that the child has loaded its functions; if it cannot, ``problem`` is the reason, otherwise empty."""
 
     def left(self, child: Child, *, is_worn: bool) -> None:
         """Called when the child's invocation has left user code."""

@@ -236,7 +236,7 @@ class Children:
     # What children report; `Keeper`.
 
     def ready(self, child: Child, problem: str) -> None:  # noqa: ARG002 - as `Keeper`
-        """Note that the child has loaded its functions, or why it cannot."""
+        """Note that the child has loaded its functions; if it cannot, ``problem`` is the reason, otherwise empty."""
         if self._first is not None and not self._first.done():
             self._first.set_result(problem)
         if problem:

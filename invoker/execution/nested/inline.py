@@ -133,7 +133,7 @@ class Inline(SyncBody):
         """Take a message of ``stream``, which may advance an iterator of the caller; None when it has ended.
 
         Raises:
-            InputCancelled: The caller is over (R-110).
+            InputCancelled: The caller's invocation is over (R-110).
         """
         if self.is_over():
             raise InputCancelled(self._why())

@@ -1,8 +1,8 @@
 """Content codings: the available ones, the one for a response, and those of a request body (RFC 9110, 8.4 and 12.5.3).
 
 ``gzip`` is always available. ``zstd`` is available from Python 3.14 on, before that if the package ``backports.zstd``
-is installed (``pip install stream-invoker[zstd]``); both have the same interface, which bounds what it unpacks at a
-time.
+is installed (``pip install stream-invoker[zstd]``); both modules have the same interface, in which the bytes that are
+unpacked at a time can be limited.
 """
 
 from __future__ import annotations
