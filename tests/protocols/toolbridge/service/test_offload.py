@@ -141,9 +141,12 @@ def test_a_caller_that_leaves_meanwhile_holds_nothing(kind: str, name: str, note
     fields = {"items": [pb.ToolCallItem(**ITEM)]} if name == "BatchExecuteTools" else ITEM  # type: ignore[arg-type]
     with served(kind) as bridged:
         bridged.session(max_concurrent_tools=1)
-        with pytest.raises(grpc.RpcError) as caught:
-            bridged.send(name, getattr(pb, READS[name])(session_id="s1", **fields), timeout=0.3)
-        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED  # type: ignore[attr-defined]
+        for timeout_s in (0.3, 3.0, 10.0):  # on a busy machine the first one may be over before the server reads
+            with pytest.raises(grpc.RpcError) as caught:
+                bridged.send(name, getattr(pb, READS[name])(session_id="s1", **fields), timeout=timeout_s)
+            assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED  # type: ignore[attr-defined]
+            if noted.threads:
+                break
         assert len(noted.threads) == 1
         noted.goes_on.set()
         assert bridged.execute("held", ["x"]).success
