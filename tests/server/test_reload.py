@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from invoker.server.reload import watched_folder
+from tests.conftest import SLOW
 
 
 def test_the_folder_of_a_named_file_is_watched(tmp_path):
@@ -23,7 +24,7 @@ def test_the_folder_of_a_named_file_is_watched(tmp_path):
 
 def wait_for(log, pattern, count=1):
     """Wait until the log has a line so many times."""
-    until = time.monotonic() + 15
+    until = time.monotonic() + 10 * SLOW
     while time.monotonic() < until:
         found = re.findall(pattern, log.read_text())
         if len(found) >= count:
