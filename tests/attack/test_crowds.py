@@ -17,7 +17,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    "kind", chosen(ATTACKS, ("bodies", "h2 bodies", "fitting h2 bodies", "lines", "silent sockets"))
+    "kind", chosen(ATTACKS, ("bodies", "h2 bodies", "fitting h2 bodies", "lines", "frames", "silent sockets"))
 )
 def test_H173_newcomers_are_heard(kind: str) -> None:
     """Twice as many clients as files: each `/livez` is answered, and each call is, or is told to try again."""
