@@ -45,7 +45,7 @@ class Catalog:
         Raises:
             ProtocolViolation: No such function, or no name although there are several.
         """
-        found = self._named(name)
+        found = self._functions.get(name) or self._named(name)
         return found if self._renew is None else self._renew(found)
 
     def spec(self, name: str) -> FunctionSpec:

@@ -225,10 +225,12 @@ class Engine:
 
     def plan(self, command: Open) -> Plan:
         """Make or find the plan of an invocation, the result of the negotiation; raises the errors of `open`."""
-        function = self.catalog.find(command.function)
-        plans = self._fresh_plans()
+        catalog, plans = self.catalog, self.plans
+        function = catalog.find(command.function)
+        if plans.version is not self.registry.version:
+            plans = self._fresh_plans()
         # A function that is made anew for each invocation is never asked for again, and must be released (R-010).
-        return plans.make(function, command) if self.catalog.renews else plans.of(function, command)
+        return plans.make(function, command) if catalog.renews else plans.of(function, command)
 
     def _fresh_plans(self) -> Plans:
         """The cached plans; a new cache if the codecs have changed since it was made."""

@@ -112,6 +112,8 @@ class Plans(Cache[Hashable, Plan]):
             function, command.accepts, command.input_names, command.output_names, command.bound,
             command.terms is Terms.LOOSE, command.unwanted,
         )  # fmt: skip
+        if (kept := self._young.get(key)) is not None:
+            return kept[0]
         plan = self.find(key)
         if plan is None:
             plan = self.make(function, command)
