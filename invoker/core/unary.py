@@ -7,13 +7,13 @@ so its streams are made only when the page of running invocations shows it (`inv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from invoker.context import Context
-from invoker.core.budget import Budget, Limits
+from invoker.core.budget import STEP_BYTES, Budget, Limits
 from invoker.core.closed import UnwantedOutput
 from invoker.core.coding import Decode, Encoders
 from invoker.core.invocation import Awaits, Invocation
@@ -44,9 +44,9 @@ class Held:
     Args:
         plan: The plan of the invocation.
         opening: The step that opens it.
-        most_bytes: If the payloads have more bytes than this, the call is not unary, so that its messages are counted
-            or refused.
-        most: How many messages are held at most.
+        limits: If the messages exceed them, the call is not unary, so that its invocation refuses it.
+        is_counted: Whether unread input counts against the memory of the process; if so, a call with more than
+            `STEP_BYTES` is not unary, so that its invocation counts them.
 
     Attributes:
         plan: The plan of the invocation.
@@ -57,13 +57,13 @@ class Held:
 
     __slots__ = ("_left", "_most", "has_ended", "messages", "opening", "plan")
 
-    def __init__(self, plan: Plan, opening: Open, most_bytes: int, most: int) -> None:
+    def __init__(self, plan: Plan, opening: Open, limits: Limits, *, is_counted: bool = True) -> None:
         self.plan = plan
         self.opening = opening
         self.messages: list[Message[bytes]] = []
         self.has_ended = False
-        self._left = most_bytes
-        self._most = most
+        self._left = min(STEP_BYTES, limits.hard_bytes) if is_counted else limits.hard_bytes
+        self._most = min(len(plan.inputs), limits.hard_frames)
 
     def takes(self, step: Step) -> bool:
         """Hold one more step; False if the call is not unary."""
@@ -82,10 +82,11 @@ class Held:
         return len(self.messages) == len(self.plan.inputs)
 
     @property
-    def feeds(self) -> Iterator[Feed]:
-        """The steps that feed the messages, if the call is not unary."""
-        for index, message in enumerate(self.messages):
-            yield Feed(self.opening.id, index, message)
+    def steps(self) -> list[Step]:
+        """The steps that were held back, for a call that is not unary."""
+        key = self.opening.id
+        feeds = [Feed(key, index, message) for index, message in enumerate(self.messages)]
+        return [self.opening, *feeds, EndInput(key)] if self.has_ended else [self.opening, *feeds]
 
 
 class UnaryInvocation(Invocation):

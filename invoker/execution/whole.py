@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator
 from contextvars import copy_context
 from typing import Any
 
-from invoker.core.budget import STEP_BYTES
 from invoker.core.invocation import Invocation
 from invoker.core.plan import Plan
 from invoker.core.session import CallSession
@@ -89,17 +88,27 @@ class Whole(Keeping):
         self._is_early = is_early
         self._has_ended = False
 
-    def run(self, frames: Iterable[Any]) -> Close:
+    def begin(self, held: Held) -> bool:
+        """Open the invocation of a unary call that the session has already translated; `run` calls the function.
+
+        Returns:
+            Whether the invocation is open. If it was refused, `closed` and `sent` have the answer.
+        """
+        self._messages = held.messages
+        return self._open(held.opening, held.plan, held.messages) is not None
+
+    def run(self, frames: Iterable[Any] = ()) -> Close:
         """Run the conversation to its end, in this thread.
 
         Args:
-            frames: All that the peer has sent, before it half-closed.
+            frames: All that the peer has sent, before it half-closed; ignored after `begin`.
 
         Returns:
             How it ended. The frames that it sent before are in `sent`, unless they are already at the peer.
         """
         try:
-            self._receive(frames)
+            if not self.is_open:
+                self._receive(frames)
             if self.is_open and not self.invocation.is_finished:
                 copy_context().run(self._serve)  # the thread may serve other calls later (R-012)
         except Exception:
@@ -178,9 +187,7 @@ class Whole(Keeping):
                 return self._open(step)  # `Engine.open` refuses the invocation
             if not plan.is_unary or plan.function.spec.is_async or step.is_shared:
                 return self._open(step, plan)
-            limits = self.driver.engine.limits
-            most_bytes = min(STEP_BYTES, limits.hard_bytes) if self._is_counted else limits.hard_bytes
-            self._held = Held(plan, step, most_bytes, min(len(plan.inputs), limits.hard_frames))
+            self._held = Held(plan, step, self.driver.engine.limits, is_counted=self._is_counted)
             return None
         held, self._held = self._held, None
         assert held is not None
@@ -198,10 +205,8 @@ class Whole(Keeping):
         """Open an invocation that is not unary, and feed it the messages that were held back."""
         invocation = self._open(held.opening, held.plan)
         if invocation is not None:
-            for step in held.feeds:
-                invocation.feed(step)
-            if held.has_ended:
-                invocation.end_inputs(EndInput(held.opening.id))
+            for step in held.steps[1:]:
+                self.perform(step)
         return invocation
 
     def _hand_over(self, steps: Iterable[Step]) -> None:

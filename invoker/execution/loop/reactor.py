@@ -49,7 +49,7 @@ from invoker.message import Message
 
 log = logging.getLogger(__name__)
 
-_EARLY_S = 0.01
+EARLY_S = 0.01
 """Seconds by which the transport may enforce a deadline before it has passed on our own clock."""
 
 
@@ -139,7 +139,7 @@ class Reactor:
 
     def gone(self) -> None:
         """End everything without an answer, because the peer is gone (R-115)."""
-        late = self.deadline is not None and time.monotonic() >= self.deadline - _EARLY_S
+        late = self.deadline is not None and time.monotonic() >= self.deadline - EARLY_S
         error = DeadlineExceeded() if late else Cancelled()
         self._leave(error)
 

@@ -23,6 +23,7 @@ from invoker.execution.bodies.loop import SMALL_BYTES, LoopInput, LoopRun, decod
 from invoker.execution.bodies.runner import later, production_failed
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.execution.driver import Driver
+from invoker.execution.loop.reactor import EARLY_S
 from invoker.message import Message
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class UnaryTask(LoopRun):
         *("loop", "name", "task"),
     )
 
+    settles = False
     invocation: UnaryInvocation
 
     def __init__(
@@ -186,7 +188,7 @@ class UnaryTask(LoopRun):
     def gone(self) -> None:
         """End everything, because the client has left (R-115)."""
         deadline = self.invocation.context.deadline
-        is_late = deadline is not None and time.monotonic() >= deadline
+        is_late = deadline is not None and time.monotonic() >= deadline - EARLY_S
         self._end(None, DeadlineExceeded() if is_late else Cancelled())
         self._stop()
 

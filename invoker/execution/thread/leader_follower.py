@@ -61,6 +61,21 @@ class Turn:
             self._leader_follower.replace(self)
 
 
+class WorkTurn(Turn):
+    """The turn of a thread that never leads, for the sweeper to notice when its work takes long."""
+
+    __slots__ = ()
+
+    leads = False
+
+    def __init__(self, sweeper: Sweeper) -> None:
+        self._sweeper = sweeper
+        self.busy = self.seen = None
+
+    def pass_on(self) -> None:
+        """Do nothing, since other threads lead."""
+
+
 class LeaderFollower:
     """The leading threads of one transport.
 

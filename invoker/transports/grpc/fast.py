@@ -35,12 +35,14 @@ from invoker.execution.thread.leader_follower import LeaderFollower, Turn
 from invoker.execution.whole import Whole
 from invoker.message import EMPTY, Headers
 from invoker.traces import REQUEST_ID
+from invoker.transports.grpc.answering import FramesFirst
 from invoker.transports.grpc.cygrpc import cygrpc
 from invoker.transports.grpc.details import status_of
 from invoker.transports.grpc.joiningcall import JoiningCall
 from invoker.transports.grpc.loopcall import LoopCall
 from invoker.transports.grpc.methods import (
     CallMethod,
+    LoopMethod,
     Method,
     OnClose,
     ResponseHeaders,
@@ -353,7 +355,12 @@ class FastTransport:
             call = LoopCall(event.call, queue_poller, settle_s, most_bytes, takes_one=method.takes_one)
             call.headers = headers
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
-            call.open(method.reactor(session, call, self.driver, _closing(call), deadline=_deadline(event)))
+            deadline = _deadline(event)
+            reactor = functools.partial(_reactor, method, call, self.driver, deadline)
+            if isinstance(method, CallMethod):
+                call.open(FramesFirst(call, session, self.driver, queue_poller, reactor, deadline))
+            else:
+                call.open(reactor(session))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float, ResponseHeaders]:
         """The text metadata of a call, the settle time of its half-close, and the headers of its response."""
@@ -383,6 +390,12 @@ def _deadline(event: Any) -> float | None:
 
 def _with_peer(call: Any, metadata: Headers) -> Headers:
     return with_peer(metadata, call.peer().decode(), cygrpc.peer_identities(call))
+
+
+def _reactor(
+    method: CallMethod | LoopMethod, call: LoopCall, driver: Driver, deadline: float | None, session: Any
+) -> Any:
+    return method.reactor(session, call, driver, _closing(call), deadline=deadline)
 
 
 def _closing(call: LoopCall) -> OnClose:

@@ -12,11 +12,12 @@ for input (a time-out) must be able to write.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from invoker.core.budget import Unread
 from invoker.core.frames import SharedFrame
-from invoker.core.steps import Trailers
+from invoker.core.steps import Close, Trailers
 from invoker.errors import InvocationError
 from invoker.transports.grpc.cygrpc import BUFFER_HINT, NO_FLAGS, cygrpc
 from invoker.transports.grpc.details import clip, oversize, status_of
@@ -45,7 +46,7 @@ class Listener(Protocol):
         """Note that the peer cancelled, its deadline passed, or the connection broke."""
 
 
-class _Nobody:
+class _Left:
     """Replaces the listener of a call that is over, and drops frames that still come."""
 
     settles = False
@@ -57,7 +58,7 @@ class _Nobody:
         pass
 
 
-_NOBODY = _Nobody()
+LEFT = _Left()
 
 
 class LoopCall:
@@ -147,6 +148,11 @@ class LoopCall:
         self._post((cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS),), self._on_close)
         self._post((self._receive,), self._on_read)
 
+    def listen(self, listener: Listener) -> None:
+        """Give what still comes to another listener."""
+        if self._listener is not LEFT:  # otherwise the call is over
+            self._listener = listener
+
     def accepted(self) -> None:
         """Send the response headers at the end of this turn, or with a frame before (R-133)."""
         if self._headers_due or self._is_headed or self.is_gone:
@@ -198,6 +204,30 @@ class LoopCall:
         else:
             self._queue_poller.later(self._advance)  # with the statuses of other calls of this turn (ADR 38)
 
+    def reply(self, frames: list[Any], close: Close) -> None:
+        """Send frames, then the status and its metadata."""
+        if not self._is_finished:
+            self._out += frames
+            self.finish(*status_of(close.error), close.trailers)
+
+    def reply_at_once(self, frames: list[Any], close: Close, done: Callable[[Any], None]) -> None:
+        """Send at most one frame and the status in one batch; called from a thread.
+
+        Nothing was sent before, and nothing else will be sent. The frame is not larger than `LITTLE_BYTES`.
+
+        Args:
+            frames: The frame, if there is one.
+            close: The ending.
+            done: Called on the loop when the batch has been sent.
+        """
+        self._is_finished = True
+        self._status = (*status_of(close.error), close.trailers)
+        self._end(frames[0] if frames else None, done)
+
+    def cut(self, error: InvocationError) -> None:
+        """End the call with a status; from any thread."""
+        self._call.cancel(*status_of(error))
+
     # Private helpers.
 
     def _has_room(self) -> bool:
@@ -237,7 +267,7 @@ class LoopCall:
             self._is_due = False
             self._send(last, NO_FLAGS)
 
-    def _end(self, last: bytes | SharedFrame | None) -> None:
+    def _end(self, last: bytes | SharedFrame | None, done: Callable[[Any], None] | None = None) -> None:
         assert self._status is not None
         if type(last) is SharedFrame:
             self._shared, last = last, last.data
@@ -257,15 +287,12 @@ class LoopCall:
             self._unread.part()
             self._post(operations, self._on_taken)
         else:
-            self._post(operations, self._on_other)
+            self._post(operations, done or self._on_other)
 
     def _count(self, size: int) -> None:
         if self._unread is None:
             self._unread = Unread(self._queue_poller.memory)
-        self._unread.add(size, self._cut, copies=COPIES)
-
-    def _cut(self, error: InvocationError) -> None:
-        self._call.cancel(*status_of(error))
+        self._unread.add(size, self.cut, copies=COPIES)
 
     def _on_taken(self, _: Any) -> None:
         self._shared = None
@@ -359,7 +386,7 @@ class LoopCall:
                 self._room.set_result(None)
             assert self._listener is not None
             self._listener.gone()
-        self._listener = _NOBODY  # the listener refers to this call, and would have to wait for the garbage collector
+        self._listener = LEFT  # the listener refers to this call, and would have to wait for the garbage collector
 
     def _on_other(self, _: Any) -> None:
         """Ignore the event, since no code waits for it."""

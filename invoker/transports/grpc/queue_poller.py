@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from invoker.context import RUNNING
 from invoker.core.budget import ProcessBudget
@@ -45,6 +45,13 @@ _MOST = 512
 _DISPATCHING_S = 0.005
 """Seconds for which events are handled in one turn: a frame of a megabyte takes a thousand times as long as a usual
 one."""
+
+
+class Beginning(Protocol):
+    """A call that begins when all of its frames that have come are dispatched."""
+
+    def begin(self) -> None:
+        """Begin; must not raise."""
 
 
 class QueuePollingLoop(asyncio.SelectorEventLoop):
@@ -131,6 +138,7 @@ class QueuePoller:
         self._events: deque[Any] = deque()
         self._flushes: list[Callable[[], None]] = []
         self._coming: deque[Body] = deque()
+        self._waiting: list[Beginning] = []
         self._begin = loop.begin if isinstance(loop, QueuePollingLoop) else self._create
         self._is_dispatching = self._is_closed = self._is_rung = False
         self._is_lent = self._is_recalled = False
@@ -199,6 +207,12 @@ class QueuePoller:
         if not self._coming and not self._is_rung and self._bell < 0:
             self._loop.call_soon(self.begin_all)
         self._coming.append(body)
+
+    def begin_later(self, call: Beginning) -> None:
+        """Call ``call.begin`` as soon as all events that have come are dispatched, as `spawn` begins a body."""
+        if not self._waiting and not self._is_rung and self._bell < 0:
+            self._loop.call_soon(self.begin_all)
+        self._waiting.append(call)
 
     def has_news(self, *, is_idle: bool) -> bool:
         """Whether there are events to dispatch; called at the end of each turn of the loop.
@@ -292,9 +306,13 @@ class QueuePoller:
             self.begin_all()
 
     def begin_all(self) -> bool:
-        """Begin the bodies that have come, outside of any task, some in each turn; returns whether there were any."""
+        """Begin what has come, outside of any task, and some bodies in each turn; returns whether there was any."""
         coming = self._coming
-        if not coming:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for call in waiting:
+                call.begin()
+        elif not coming:
             return False
         until_s = time.monotonic() + _BEGINNING_S
         while coming:

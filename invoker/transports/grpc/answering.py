@@ -1,0 +1,219 @@
+"""`FramesFirst`: a gRPC call on the loop whose frames may be a whole unary call.
+
+Most functions give one value for one message, and most clients send the frames of such a call in one packet. If all of
+them have come by the end of a turn of the loop, the call needs neither a `Reactor` nor queues: an async function runs
+as one task (`UnaryTask`), and a sync one in a thread, which sends the last batch of the call itself (`ThreadOutlet`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, cast
+
+from invoker.core.budget import STEP_BYTES
+from invoker.core.session import CallSession
+from invoker.core.steps import Close, Emitted, Finished, Open, Send, Step
+from invoker.core.unary import Held, UnaryInvocation
+from invoker.errors import InternalError, InvocationError, let_go
+from invoker.execution.driver import Driver
+from invoker.execution.loop.reactor import Reactor
+from invoker.execution.loop.unary import UnaryTask
+from invoker.execution.whole import Whole
+from invoker.message import Message
+from invoker.transports.grpc.loopcall import LEFT, Listener, LoopCall
+from invoker.transports.grpc.queue_poller import QueuePoller
+from invoker.transports.grpc.threadoutlet import ThreadOutlet
+
+log = logging.getLogger(__name__)
+
+
+class FramesFirst:
+    """The listener of a call until all frames of a turn of the loop have come; then another listener replaces it.
+
+    Args:
+        call: The call.
+        session: Translates the frames.
+        driver: Runs the function.
+        queue_poller: Calls `begin` at the end of the turn.
+        reactor: Makes a `Reactor` for a session, for a call that is not unary.
+        deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by gRPC.
+    """
+
+    __slots__ = ("_call", "_deadline", "_driver", "_held", "_listener", "_queue_poller", "_reactor", "_session")
+
+    def __init__(
+        self,
+        call: LoopCall,
+        session: CallSession,
+        driver: Driver,
+        queue_poller: QueuePoller,
+        reactor: Callable[[Any], Reactor],
+        deadline: float | None,
+    ) -> None:
+        self._call = call
+        self._session = session
+        self._driver = driver
+        self._queue_poller = queue_poller
+        self._reactor = reactor
+        self._deadline = deadline
+        self._held: Held | None = None
+        self._listener: Listener | None = None
+
+    @property
+    def settles(self) -> bool:
+        """Whether an end of the input must not be mistaken for a cancel (R-109); a unary call needs no such check."""
+        return self._listener is not None and self._listener.settles
+
+    def arrived(self, frame: bytes | None) -> bool:
+        """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
+        if self._listener is not None:
+            return self._listener.arrived(frame)
+        if frame is not None and len(frame) > STEP_BYTES:
+            return self._give_up().arrived(frame)  # its bytes are counted before it is translated
+        steps: Iterable[Step] = ()
+        try:
+            steps = self._session.half_close() if frame is None else self._session.receive(frame)
+            rest = iter(steps)
+            for step in rest:
+                if not self._hold(step):
+                    self._give_up([step, *rest], has_ended=frame is None)
+                    break
+        except Exception as error:  # noqa: BLE001 - the reactor raises it again, and acts on it
+            self._give_up(_raising(error), has_ended=frame is None)
+        return True
+
+    def gone(self) -> None:
+        """Note that the peer has left; an invocation that was not opened yet is opened and cancelled."""
+        (self._listener or self._give_up()).gone()
+
+    def begin(self) -> None:
+        """Begin the unary call, or let a `Reactor` continue; called when all frames of this turn have come."""
+        held = self._held
+        if self._listener is not None:
+            return
+        try:
+            if held is None or not (held.has_ended and held.is_complete):
+                self._give_up()
+            elif held.plan.function.spec.is_async:
+                self._run_on_loop(held)
+            else:
+                self._run_in_thread(held)
+        except Exception:
+            log.exception("a call failed inside the invoker")
+            self._listener = LEFT
+            self._call.reply([], Close(InternalError()))
+
+    # Before it is known how the call runs.
+
+    def _hold(self, step: Step) -> bool:
+        """Hold back one step; False if the call is not unary."""
+        if self._held is not None:
+            return self._held.takes(step)
+        self._held = held = self._first(step)
+        if held is None:
+            return False
+        self._queue_poller.begin_later(self)
+        return True
+
+    def _first(self, step: Step) -> Held | None:
+        """Hold back the first step, if it may open a unary call.
+
+        A function with a context may send values while it runs, and one with limits may be ended while it runs; they
+        need a session that answers at once.
+        """
+        engine = self._driver.engine
+        if type(step) is not Open or step.is_shared or step.timeout_s is not None or engine.catalog.renews:
+            return None
+        try:
+            function = engine.catalog.find(step.function)
+            if not function.is_unary or function.takes_context:
+                return None
+            plan = engine.plan(step)
+        except InvocationError:
+            return None  # the reactor refuses the invocation
+        return Held(plan, step, engine.limits) if plan.is_unary and plan.bounds is None else None
+
+    def _give_up(self, steps: Iterable[Step] = (), *, has_ended: bool = False) -> Listener:
+        """Let a `Reactor` continue; it takes the steps that were held back, and then the others."""
+        held, self._held = self._held, None
+        before = held.steps if held is not None else []
+        begun = _Begun(self._session, before, steps)
+        self._listener = reactor = self._reactor(begun)
+        self._call.listen(reactor)
+        reactor.arrived(b"")
+        if has_ended or (held is not None and held.has_ended):
+            reactor.arrived(None)
+        reactor.session = self._session
+        return reactor
+
+    # Unary calls.
+
+    def _run_on_loop(self, held: Held) -> None:
+        driver, opening, call = self._driver, held.opening, self._call
+        self._held = None
+        try:
+            invocation = driver.engine.open(opening, deadline=self._deadline, plan=held.plan, messages=held.messages)
+        except InvocationError as error:
+            driver.refused(opening, error)
+            self._answer(opening.id, None, error.with_traceback(None))
+            return
+        invocation.peer = call.peer
+        answer = partial(self._answer, opening.id)
+        task = UnaryTask(driver, cast(UnaryInvocation, invocation), held.messages, answer, InternalError)
+        self._listener = task
+        call.listen(task)
+        call.accepted()
+        task.start()
+
+    def _answer(self, key: str, message: Message[bytes] | None, error: InvocationError | None) -> None:
+        """Translate the ending of the invocation, and end the call."""
+        frames: list[Any] = []
+        closed = Close(InternalError())
+        try:
+            steps = [] if message is None else [*self._session.deliver(Emitted(key, 0, message))]
+            for step in (*steps, *self._session.deliver(Finished(key, error))):
+                if type(step) is Send:
+                    frames.append(step.frame)
+                elif type(step) is Close:
+                    closed = step
+        except Exception:
+            log.exception("a session failed")
+        self._call.reply(frames, closed)
+        if closed.error is not None:
+            let_go(closed.error)
+
+    def _run_in_thread(self, held: Held) -> None:
+        driver, call = self._driver, self._call
+        outlet = ThreadOutlet(call, self._queue_poller, driver)
+        whole = Whole(self._session, driver, outlet, turn=outlet.turn, deadline=self._deadline)
+        self._held, self._listener = None, LEFT
+        if whole.begin(held):
+            try:
+                outlet.start(whole)
+                return
+            except InvocationError as error:  # no thread is free
+                whole.break_off(error)
+                whole.leave()
+        call.reply(whole.sent, whole.closed or Close())
+
+
+class _Begun:
+    """The session of a call whose first steps have already been translated."""
+
+    def __init__(self, session: CallSession, before: Iterable[Step], steps: Iterable[Step]) -> None:
+        self._steps = (before, steps)
+        self.deliver = session.deliver
+
+    def receive(self, _: bytes) -> Iterator[Step]:
+        for steps in self._steps:
+            yield from steps
+
+    def half_close(self) -> Iterable[Step]:
+        return ()
+
+
+def _raising(error: Exception) -> Iterator[Step]:
+    yield from ()
+    raise error
