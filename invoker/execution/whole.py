@@ -357,7 +357,8 @@ class Whole(Keeping):
             if self.invocation.is_finished:
                 raise StopInvocation
             self.invocation.emit(index, message)
-            self.deliver(Emitted(self.invocation.key, index, message))
+            for step in self.session.deliver(Emitted(self.invocation.key, index, message)):
+                self.keep(step.frame) if type(step) is Send else self.perform(step)
 
     def tell_end(self, index: int) -> None:
         """Notify the peer that the function has ended an output by its context."""
@@ -379,25 +380,18 @@ class Whole(Keeping):
 
     def _end(self, error: InvocationError | None) -> None:
         """End the invocation, unless it has ended."""
-        if self.is_timed:
-            with self.lock:
-                self._end_now(error)
-        else:
-            self._end_now(error)
-
-    def _end_now(self, error: InvocationError | None) -> None:
         invocation = self.invocation
-        if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
-            error = Cancelled()  # the function may have returned because of the cancel
-        if type(error) is Cancelled:
-            error = why_gone(error, self.cut_by, self.deadline)
-        if invocation.finish(error):
+        with self.lock:
+            if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
+                error = Cancelled()  # the function may have returned because of the cancel
+            if type(error) is Cancelled:
+                error = why_gone(error, self.cut_by, self.deadline)
+            if not invocation.finish(error):
+                return
             self.driver.engine.close(invocation)
             try:
                 for step in self.session.deliver(Finished(invocation.key, error)):
-                    if type(step) is Send:
-                        self.keep(step.frame)
-                    elif type(step) is Close:
+                    if type(step) is Close:
                         self.closed = self.closed or step
                     else:
                         self.perform(step)

@@ -9,7 +9,7 @@ import pytest
 from invoker.author.prepare import prepare_function
 from invoker.codecs import builtin
 from invoker.context import Context
-from invoker.core.budget import Limits
+from invoker.core.budget import STEP_BYTES, Limits
 from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.policy import ErrorPolicy
@@ -181,7 +181,7 @@ def test_what_is_held_is_one_message_of_each_input_in_their_order() -> None:
 
     def held(*steps: Any, most_bytes: int = 10, most: int = 2) -> tuple[list[bool], Held]:
         engine = engine_of(add)
-        one = Held(engine.plan(Open("k")), Open("k"), most_bytes, most)
+        one = Held(engine.plan(Open("k")), Open("k"), Limits(hard_bytes=most_bytes, hard_frames=most))
         return [one.takes(step) for step in steps], one
 
     def feed(index: int, payload: bytes = b"1") -> Feed:
@@ -189,7 +189,8 @@ def test_what_is_held_is_one_message_of_each_input_in_their_order() -> None:
 
     taken, one = held(feed(0), feed(1, b"2"), EndInput("k"))
     assert (taken, one.is_complete, one.has_ended) == ([True] * 3, True, True)
-    assert list(one.feeds) == [feed(0), feed(1, b"2")]
+    assert one.steps == [Open("k"), feed(0), feed(1, b"2"), EndInput("k")]
+    assert held(feed(0))[1].steps == [Open("k"), feed(0)]
     assert held(feed(0), feed(0))[0] == [True, False]
     assert held(feed(1))[0] == [False]
     assert held(feed(0), feed(1), feed(2))[0] == [True, True, False]
@@ -197,4 +198,6 @@ def test_what_is_held_is_one_message_of_each_input_in_their_order() -> None:
     assert held(feed(0), EndInput("k", 0))[0] == [True, False]
     assert held(feed(0, bytes(6)), feed(1, bytes(6)))[0] == [True, False]
     assert held(feed(0), feed(1), most=1)[0] == [True, False]
+    large = held(feed(0, bytes(STEP_BYTES + 1)), most_bytes=1 << 20)[0]
+    assert large == [False]  # its bytes count against the memory of the process
     assert not held(feed(0))[1].is_complete

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from invoker.core.budget import STEP_BYTES
 from invoker.core.session import CallSession
-from invoker.core.steps import Close, Emitted, Finished, Open, Send, Step
+from invoker.core.steps import Close, Emitted, Event, Finished, Open, Send, Step
 from invoker.core.unary import Held, UnaryInvocation
 from invoker.errors import InternalError, InvocationError, let_go
 from invoker.execution.driver import Driver
@@ -41,7 +41,13 @@ class FramesFirst:
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by gRPC.
     """
 
-    __slots__ = ("_call", "_deadline", "_driver", "_held", "_listener", "_queue_poller", "_reactor", "_session")
+    __slots__ = (
+        *("_call", "_deadline", "_driver", "_held", "_is_paused", "_listener", "_queue_poller", "_reactor"),
+        "_session",
+    )
+
+    settles = False
+    """A unary call does not have to know whether the end of its input is a cancel (R-109)."""
 
     def __init__(
         self,
@@ -60,28 +66,28 @@ class FramesFirst:
         self._deadline = deadline
         self._held: Held | None = None
         self._listener: Listener | None = None
-
-    @property
-    def settles(self) -> bool:
-        """Whether an end of the input must not be mistaken for a cancel (R-109); a unary call needs no such check."""
-        return self._listener is not None and self._listener.settles
+        self._is_paused = False
 
     def arrived(self, frame: bytes | None) -> bool:
         """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
         if self._listener is not None:
             return self._listener.arrived(frame)
-        if frame is not None and len(frame) > STEP_BYTES:
-            return self._give_up().arrived(frame)  # its bytes are counted before it is translated
-        steps: Iterable[Step] = ()
+        if frame is not None and len(frame) > STEP_BYTES:  # its bytes are counted before it is translated
+            return self._give_up().arrived(frame)
+        given: Iterable[Step] | None = None
         try:
-            steps = self._session.half_close() if frame is None else self._session.receive(frame)
+            steps, held = self._session.half_close() if frame is None else self._session.receive(frame), self._held
             rest = iter(steps)
             for step in rest:
-                if not self._hold(step):
-                    self._give_up([step, *rest], has_ended=frame is None)
+                if not (held.takes(step) if held is not None else self._hold(step)):
+                    given = [step, *rest]
                     break
+                held = self._held
         except Exception as error:  # noqa: BLE001 - the reactor raises it again, and acts on it
-            self._give_up(_raising(error), has_ended=frame is None)
+            given = _raising(error)
+        if given is not None:
+            self._give_up(given, has_ended=frame is None)
+            return not self._is_paused
         return True
 
     def gone(self) -> None:
@@ -94,7 +100,7 @@ class FramesFirst:
         if self._listener is not None:
             return
         try:
-            if held is None or not (held.has_ended and held.is_complete):
+            if held is None or not held.has_ended or len(held.messages) != len(held.plan.inputs):
                 self._give_up()
             elif held.plan.function.spec.is_async:
                 self._run_on_loop(held)
@@ -108,41 +114,34 @@ class FramesFirst:
     # Before it is known how the call runs.
 
     def _hold(self, step: Step) -> bool:
-        """Hold back one step; False if the call is not unary."""
-        if self._held is not None:
-            return self._held.takes(step)
-        self._held = held = self._first(step)
-        if held is None:
-            return False
-        self._queue_poller.begin_later(self)
-        return True
-
-    def _first(self, step: Step) -> Held | None:
-        """Hold back the first step, if it may open a unary call.
+        """Hold back the first step; False if it does not open a unary call.
 
         A function with a context may send values while it runs, and one with limits may be ended while it runs; they
         need a session that answers at once.
         """
         engine = self._driver.engine
         if type(step) is not Open or step.is_shared or step.timeout_s is not None or engine.catalog.renews:
-            return None
+            return False
         try:
             function = engine.catalog.find(step.function)
             if not function.is_unary or function.takes_context:
-                return None
+                return False
             plan = engine.plan(step)
         except InvocationError:
-            return None  # the reactor refuses the invocation
-        return Held(plan, step, engine.limits) if plan.is_unary and plan.bounds is None else None
+            return False  # the reactor refuses the invocation
+        if not plan.is_unary or plan.bounds is not None:
+            return False
+        self._held = Held(plan, step, engine.limits)
+        self._queue_poller.begin_later(self)
+        return True
 
     def _give_up(self, steps: Iterable[Step] = (), *, has_ended: bool = False) -> Listener:
         """Let a `Reactor` continue; it takes the steps that were held back, and then the others."""
         held, self._held = self._held, None
-        before = held.steps if held is not None else []
-        begun = _Begun(self._session, before, steps)
-        self._listener = reactor = self._reactor(begun)
+        self._listener = reactor = self._reactor(self._session)
         self._call.listen(reactor)
-        reactor.arrived(b"")
+        reactor.session = _Begun(self._session, [] if held is None else held.steps, steps)
+        self._is_paused = not reactor.arrived(b"")
         if has_ended or (held is not None and held.has_ended):
             reactor.arrived(None)
         reactor.session = self._session
@@ -170,7 +169,7 @@ class FramesFirst:
     def _answer(self, key: str, message: Message[bytes] | None, error: InvocationError | None) -> None:
         """Translate the ending of the invocation, and end the call."""
         frames: list[Any] = []
-        closed = Close(InternalError())
+        closed: Close | None = None
         try:
             steps = [] if message is None else [*self._session.deliver(Emitted(key, 0, message))]
             for step in (*steps, *self._session.deliver(Finished(key, error))):
@@ -180,6 +179,7 @@ class FramesFirst:
                     closed = step
         except Exception:
             log.exception("a session failed")
+        closed = closed or Close(InternalError())
         self._call.reply(frames, closed)
         if closed.error is not None:
             let_go(closed.error)
@@ -203,12 +203,15 @@ class _Begun:
     """The session of a call whose first steps have already been translated."""
 
     def __init__(self, session: CallSession, before: Iterable[Step], steps: Iterable[Step]) -> None:
+        self._session = session
         self._steps = (before, steps)
-        self.deliver = session.deliver
 
     def receive(self, _: bytes) -> Iterator[Step]:
         for steps in self._steps:
             yield from steps
+
+    def deliver(self, event: Event) -> Iterable[Step]:
+        return self._session.deliver(event)
 
     def half_close(self) -> Iterable[Step]:
         return ()

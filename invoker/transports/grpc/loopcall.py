@@ -158,7 +158,9 @@ class LoopCall:
         if self._headers_due or self._is_headed or self.is_gone:
             return
         self._headers_due = True
-        self._list()
+        if not self._is_listed:
+            self._is_listed = True
+            self._queue_poller.later(self._flush)
 
     def ask(self) -> None:
         """Receive the next frame, unless a receive is running."""
@@ -353,8 +355,9 @@ class LoopCall:
             listener.arrived(frame)
             if not self._is_finished:
                 listener.arrived(None)
-        elif listener.arrived(frame):
-            self.ask()
+        elif listener.arrived(frame) and not (self._reading or self.is_ended or self.is_gone or self._is_finished):
+            self._reading = True  # as `ask` does
+            self._post((self._receive,), self._on_read)
 
     def _may_be_large(self, frame: bytes) -> bool:
         """Whether the size of a large frame is allowed; otherwise the call is ended."""

@@ -100,7 +100,7 @@ class _PollingSelector(selectors.DefaultSelector):
         queue_poller = self.queue_poller
         if queue_poller is None:
             return super().select(timeout)
-        if queue_poller.begin_all():
+        if (queue_poller.coming or queue_poller.waiting) and queue_poller.begin_all():
             timeout = 0  # the bodies may have set timers, or woken other tasks
         is_idle = timeout is None or timeout > 0
         if queue_poller.has_news(is_idle=is_idle):
@@ -122,10 +122,12 @@ class QueuePoller:
         loop: The loop on which the tags are called.
 
     Attributes:
+        coming: Bodies that are to begin at the end of this turn.
         is_asleep: Whether the loop waits in its selector.
         memory: Counts large frames that peers have not taken.
         ready: The descriptor that the selector reports when there are events.
         is_shut_down: Whether the queue has reported that no event will come any more.
+        waiting: Calls that are to begin before `coming`.
     """
 
     def __init__(self, queue: Any, loop: asyncio.AbstractEventLoop, memory: ProcessBudget | None = None) -> None:
@@ -137,8 +139,8 @@ class QueuePoller:
         self._loop = loop
         self._events: deque[Any] = deque()
         self._flushes: list[Callable[[], None]] = []
-        self._coming: deque[Body] = deque()
-        self._waiting: list[Beginning] = []
+        self.coming: deque[Body] = deque()
+        self.waiting: list[Beginning] = []
         self._begin = loop.begin if isinstance(loop, QueuePollingLoop) else self._create
         self._is_dispatching = self._is_closed = self._is_rung = False
         self._is_lent = self._is_recalled = False
@@ -204,15 +206,15 @@ class QueuePoller:
 
         If the loop is a `QueuePollingLoop`, this happens at the end of its turn, before it polls its sockets again.
         """
-        if not self._coming and not self._is_rung and self._bell < 0:
+        if not self.coming and not self._is_rung and self._bell < 0:
             self._loop.call_soon(self.begin_all)
-        self._coming.append(body)
+        self.coming.append(body)
 
     def begin_later(self, call: Beginning) -> None:
         """Call ``call.begin`` as soon as all events that have come are dispatched, as `spawn` begins a body."""
-        if not self._waiting and not self._is_rung and self._bell < 0:
+        if not self.waiting and not self._is_rung and self._bell < 0:
             self._loop.call_soon(self.begin_all)
-        self._waiting.append(call)
+        self.waiting.append(call)
 
     def has_news(self, *, is_idle: bool) -> bool:
         """Whether there are events to dispatch; called at the end of each turn of the loop.
@@ -303,17 +305,17 @@ class QueuePoller:
             self.dispatch(looks=self._skips == 0)
         finally:
             self._is_rung = False
-            self.begin_all()
+            if self.coming or self.waiting:
+                self.begin_all()
 
     def begin_all(self) -> bool:
         """Begin what has come, outside of any task, and some bodies in each turn; returns whether there was any."""
-        coming = self._coming
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for call in waiting:
-                call.begin()
-        elif not coming:
+        coming = self.coming
+        if not coming and not self.waiting:
             return False
+        waiting, self.waiting = self.waiting, []
+        for call in waiting:
+            call.begin()
         until_s = time.monotonic() + _BEGINNING_S
         while coming:
             self._begin(coming.popleft())

@@ -15,7 +15,7 @@ def riff_method() -> CallMethod:
 
 
 def _session(metadata: Headers) -> CallSession:
-    return RiffSession(metadata, function=_function(metadata))
+    return RiffSession(metadata, function=dict.get(metadata, FUNCTION_KEY, ""))  # as `_function`
 
 
 def _function(metadata: Headers) -> str:
