@@ -10,14 +10,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, Protocol
 
+from invoker.core.invocation import Invocation
 from invoker.core.limits import TimeLimit
-from invoker.execution.bodies.runner import Runner
 
 _NEVER: Final = float("inf")
 _EARLY_S: Final = 0.001
 """Seconds by which the loop may run a timer too early, because its clock has a limited resolution."""
+
+
+class Limited(Protocol):
+    """Runs an invocation that has a time limit."""
+
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def host(self) -> Any:
+        """Its ``finished`` ends the invocation, as `Host.finished` does."""
+
+    @property
+    def invocation(self) -> Invocation:
+        """The invocation."""
 
 
 class Alarm:
@@ -30,19 +44,19 @@ class Alarm:
         limits: The limits of running invocations.
     """
 
-    def __init__(self, end: Callable[[Runner, TimeLimit], None]) -> None:
-        self.limits: dict[Runner, TimeLimit] = {}
+    def __init__(self, end: Callable[[Limited, TimeLimit], None]) -> None:
+        self.limits: dict[Limited, TimeLimit] = {}
         self._end = end
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = _NEVER  # on the clock of ``time.monotonic``
 
-    def add(self, runner: Runner, limit: TimeLimit) -> None:
+    def add(self, runner: Limited, limit: TimeLimit) -> None:
         """End an invocation at its time limit, unless it is dropped before."""
         self.limits[runner] = limit
         if limit.ends_at < self._rings_at:
             self._set(limit.ends_at, runner.loop)
 
-    def drop(self, runner: Runner) -> None:
+    def drop(self, runner: Limited) -> None:
         """Stop watching an invocation that has ended; does nothing if it had no limit."""
         self.limits.pop(runner, None)
 

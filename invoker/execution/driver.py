@@ -19,7 +19,7 @@ from invoker.core.spaces import MemoryStore
 from invoker.core.steps import Open
 from invoker.core.store import Store
 from invoker.errors import InvocationError, ShuttingDown, Status
-from invoker.execution.alarm import Alarm
+from invoker.execution.alarm import Alarm, Limited
 from invoker.execution.bodies.loop import LoopRunner
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.bodies.process import ProcessRunner
@@ -126,6 +126,7 @@ class Driver:
         store: The store that all conversations share; None: a new one in memory.
 
     Attributes:
+        alarm: Ends the invocations of the loop that reach their time limit.
         spawn: Starts the task of an async body; a transport may set one that starts it earlier.
         slices: Lets only a few bodies continue in one turn of the loop.
         waiting: Conversations that wait before they send a refusal (R-170).
@@ -146,7 +147,7 @@ class Driver:
         self.conversations: set[Cuttable] = set()
         self.direct: set[Direct] = set()
         self.shared: dict[str, Any] = {}
-        self._alarm = Alarm(_end_late)
+        self.alarm = Alarm(_end_late)
         self.leaving: dict[object, str | Invocation] = {}
         self.spawn: Spawn = self._spawn
         self.slices = Slices()
@@ -175,7 +176,7 @@ class Driver:
         """Make the runner of an invocation for a conversation on the loop, and watch the invocation's time limit."""
         runner = self._make_runner(invocation, host)
         if invocation.limit is not None:
-            self._alarm.add(runner, invocation.limit)
+            self.alarm.add(runner, invocation.limit)
         return runner
 
     def _make_runner(self, invocation: Invocation, host: Host) -> Runner:
@@ -260,7 +261,7 @@ class Driver:
         """Count a finished invocation, and make its body end unless it has never started."""
         self.engine.close(runner.invocation)
         if runner.invocation.limit is not None:
-            self._alarm.drop(runner)
+            self.alarm.drop(runner)
         if runner in self.leaving:
             runner.stop()
         elif runner.invocation.has_place:
@@ -379,5 +380,5 @@ def _named(invocation: Invocation) -> str:
     return f"'{invocation.function.spec.name}' (invocation {invocation.id})"
 
 
-def _end_late(runner: Runner, limit: TimeLimit) -> None:
+def _end_late(runner: Limited, limit: TimeLimit) -> None:
     runner.host.finished(runner.invocation, limit.error)

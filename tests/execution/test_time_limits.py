@@ -349,7 +349,7 @@ async def test_an_invocation_that_ends_in_time_leaves_no_timer():
     driver = driver_of(quick)
     peer = FakeCall(driver).start().data(b"1").half_close()
     assert await peer.end() is None
-    assert not driver._alarm.limits
+    assert not driver.alarm.limits
     assert await FakeCall(driver_of(agen)).start().data(b"1").half_close().end() is None
 
 

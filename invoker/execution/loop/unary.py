@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from invoker.author.mapping import is_plain
 from invoker.codecs.interface import payload_of
 from invoker.context import RUNNING
+from invoker.core.invocation import Invocation
 from invoker.core.unary import UnaryInvocation
 from invoker.errors import Cancelled, DeadlineExceeded, InvocationError, StopInvocation
 from invoker.execution.bodies.loop import SMALL_BYTES, LoopInput, LoopRun, decoded, ending_of
@@ -84,6 +85,8 @@ class UnaryTask(LoopRun):
         driver.conversations.add(self)
         driver.leaving[self] = invocation
         driver.linger(self, self._lingers)
+        if invocation.limit is not None:
+            driver.alarm.add(self, invocation.limit)
         if timeout_s is not None:
             self._timer = self.loop.call_later(timeout_s, self.fail, DeadlineExceeded())
         driver.spawn(self)
@@ -197,6 +200,17 @@ class UnaryTask(LoopRun):
         self._end(None, error)
         self._stop()
 
+    # The driver's alarm uses these when the time limit has passed.
+
+    @property
+    def host(self) -> UnaryTask:
+        """This object, since there is no conversation."""
+        return self
+
+    def finished(self, _: Invocation, error: InvocationError) -> None:
+        """End the invocation with the error of its time limit."""
+        self.fail(error)
+
     # Endings.
 
     def _end(self, message: Message[bytes] | None, error: InvocationError | None) -> None:
@@ -205,6 +219,8 @@ class UnaryTask(LoopRun):
         if not self.invocation.finish(error):
             return
         driver.engine.close(self.invocation)
+        if self.invocation.limit is not None:
+            driver.alarm.drop(self)
         if self._timer is not None:
             self._timer.cancel()
         self._answer = None  # it refers to the request, which refers to this object

@@ -116,11 +116,10 @@ class FramesFirst:
     def _hold(self, step: Step) -> bool:
         """Hold back the first step; False if it does not open a unary call.
 
-        A function with a context may send values while it runs, and one with limits may be ended while it runs; they
-        need a session that answers at once.
+        A function with a context may send values while it runs, which is done by the `Reactor`.
         """
         engine = self._driver.engine
-        if type(step) is not Open or step.is_shared or step.timeout_s is not None or engine.catalog.renews:
+        if type(step) is not Open or step.is_shared or engine.catalog.renews:
             return False
         try:
             function = engine.catalog.find(step.function)
@@ -129,7 +128,7 @@ class FramesFirst:
             plan = engine.plan(step)
         except InvocationError:
             return False  # the reactor refuses the invocation
-        if not plan.is_unary or plan.bounds is not None:
+        if not plan.is_unary:
             return False
         self._held = Held(plan, step, engine.limits)
         self._queue_poller.begin_later(self)

@@ -107,12 +107,8 @@ class FastTransport:
             self._server.register_method(method.path)
         self._accepts = {method.path: functools.partial(self._accept_on_loop, method) for method in self._methods}
         self._most_bytes = {method.path: checked_bytes(method, self.settings) for method in self._methods}
-        self._last_metadata: tuple[Any, Headers, float, ResponseHeaders] = (
-            None,
-            EMPTY,
-            0.0,
-            (),
-        )  # a call may have no metadata: ()
+        # None, since a call may have no metadata, which is ()
+        self._last_metadata: tuple[Any, Headers, float, ResponseHeaders] = (None, EMPTY, 0.0, ())
         self._side: Any = None
         self._free: deque[Any] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -355,12 +351,14 @@ class FastTransport:
             call = LoopCall(event.call, queue_poller, settle_s, most_bytes, takes_one=method.takes_one)
             call.headers = headers
             session = method.session(_with_peer(event.call, metadata) if method.knows_peer else metadata)
-            deadline = _deadline(event)
-            reactor = functools.partial(_reactor, method, call, self.driver, deadline)
-            if isinstance(method, CallMethod):
-                call.open(FramesFirst(call, session, self.driver, queue_poller, reactor, deadline))
+            on_close, deadline = _closing(call), _deadline(event)
+            if isinstance(method, LoopMethod):
+                call.open(method.reactor(session, call, self.driver, on_close, deadline=deadline))
             else:
-                call.open(reactor(session))
+                reactor = functools.partial(
+                    method.reactor, wire=call, driver=self.driver, on_close=on_close, deadline=deadline
+                )
+                call.open(FramesFirst(call, session, self.driver, queue_poller, reactor, deadline))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float, ResponseHeaders]:
         """The text metadata of a call, the settle time of its half-close, and the headers of its response."""
@@ -390,12 +388,6 @@ def _deadline(event: Any) -> float | None:
 
 def _with_peer(call: Any, metadata: Headers) -> Headers:
     return with_peer(metadata, call.peer().decode(), cygrpc.peer_identities(call))
-
-
-def _reactor(
-    method: CallMethod | LoopMethod, call: LoopCall, driver: Driver, deadline: float | None, session: Any
-) -> Any:
-    return method.reactor(session, call, driver, _closing(call), deadline=deadline)
 
 
 def _closing(call: LoopCall) -> OnClose:

@@ -245,8 +245,9 @@ class LoopCall:
 
     def _flush(self) -> None:
         self._is_listed = False
-        if not self._is_finished:  # otherwise `finish` has sent all that can be sent
-            self._advance()
+        if self._is_finished:
+            return  # `finish` has sent all that can be sent, or sends it in this turn
+        self._advance()
         if self._headers_due:
             self._is_headed, self._headers_due = True, False
             self._post((cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS),), self._on_other)

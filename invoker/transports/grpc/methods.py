@@ -64,7 +64,7 @@ class CallMethod:
     knows_peer: bool = False
     max_message_bytes: int = 0
     takes_one: bool = False
-    reactor: Callable[..., Listener] = Reactor
+    reactor: Callable[..., Reactor] = Reactor
     path: str = field(init=False)
 
     def __post_init__(self) -> None:
