@@ -79,7 +79,7 @@ class Keeping(SyncBody):
         self.driver = driver
         self.outlet = outlet
         self.sent: list[Any] = []
-        self._thread = threading.get_ident()
+        self._thread = 0
         self.lock = RLock()  # `threading.RLock` is a slower Python function that returns this class
         self.failure = None
         self.turn = turn
@@ -185,6 +185,7 @@ class Keeping(SyncBody):
     def enter(self) -> None:
         """Note that user code is about to run: the invocation is watched if it takes longer than a beat."""
         invocation, turn = self.invocation, self.turn
+        self._thread = threading.get_ident()
         invocation.context.bind(self)
         slow_until = self.driver.pace(invocation.function).slow_until
         if turn is None or (slow_until and slow_until > time.monotonic()):

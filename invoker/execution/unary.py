@@ -29,12 +29,12 @@ class UnaryBody(Keeping):
     It keeps no frames, unlike other kinds of `Keeping`, because only the ending is sent.
     """
 
-    __slots__ = ("_deadline", "_message", "_second", "invocation")
+    __slots__ = ("_deadline", "_message", "_messages", "_second", "invocation")
 
-    def run(
+    def begin(
         self, plan: Plan, call: UnaryCall, second: Callable[[], InvocationError], *, deadline: float | None = None
-    ) -> tuple[Message[bytes] | None, InvocationError | None]:
-        """Run the call to its end, in this thread.
+    ) -> InvocationError | None:
+        """Open the invocation; `run` calls the function.
 
         Args:
             plan: The plan of the call, which says `is_unary`.
@@ -43,31 +43,40 @@ class UnaryBody(Keeping):
             deadline: The deadline on the clock of ``time.monotonic``, or None.
 
         Returns:
-            The value that the function gave, if any, and the error with which the invocation ended, if it failed.
+            The error if the invocation is refused.
         """
         driver = self.driver
         self._message: Message[bytes] | None = None
-        self._second, self._deadline = second, deadline
+        self._messages, self._second, self._deadline = call.messages, second, deadline
         try:
             invocation = driver.engine.open(call.open, deadline=deadline, plan=plan, messages=call.messages)
         except InvocationError as error:
             driver.refused(call.open, error)
-            return None, error.with_traceback(None)
+            return error.with_traceback(None)
         self.invocation = invocation
         invocation.peer = getattr(self.outlet, "peer", "")
         invocation.may_be_ended(self.fail)
         self.is_open, self.started_s = True, invocation.started_s
         driver.direct.add(self)
+        return None
+
+    def run(self) -> tuple[Message[bytes] | None, InvocationError | None]:
+        """Run the call to its end, in the thread that has the turn.
+
+        Returns:
+            The value that the function gave, if any, and the error with which the invocation ended, if it failed.
+        """
         try:
-            copy_context().run(self.call_unary, call.messages)  # the thread may serve other calls later (R-012)
+            copy_context().run(self.call_unary, self._messages)  # the thread may serve other calls later (R-012)
             self.break_off(None)
         except Exception:
             log.exception("a request failed inside the invoker")
             self.break_off(InternalError())
         finally:
             self.leave()
-        message, self._message = self._message, None  # the thread keeps a reference to this object for a while
-        return (None, invocation.error) if invocation.error is not None else (message, None)
+        error, message = self.invocation.error, self._message
+        self._message = None  # the thread keeps a reference to this object for a while
+        return (None, error) if error is not None else (message, None)
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Keep the value that the function gives or sends by its context; a second value is an error."""

@@ -17,12 +17,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from typing import TypeVar
 
 from invoker.errors import InvocationError
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.pace.sweeper import Busy, Sweeper
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Turn:
@@ -74,6 +77,33 @@ class WorkTurn(Turn):
 
     def pass_on(self) -> None:
         """Do nothing, since other threads lead."""
+
+    def start(self, threads: Threads, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do work in a slot of the pool.
+
+        Args:
+            threads: The pool.
+            work: Runs user code; must not raise.
+            then: Called in the same thread with what ``work`` has returned, once the slot is free again.
+
+        Raises:
+            Overloaded: Every slot is taken, or the system gives no more threads.
+        """
+        threads.enter()
+        try:
+            threads.spawn(lambda: self._run(threads, work, then))
+        except BaseException:
+            threads.leave()
+            raise
+
+    def _run(self, threads: Threads, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        self._sweeper.follow(self)
+        try:
+            result = work()
+        finally:
+            self._sweeper.unfollow(self)
+            threads.leave()  # before the peer gets the end, since it may call again at once
+        then(result)
 
 
 class LeaderFollower:

@@ -1,12 +1,15 @@
 """`FramesFirst`: a gRPC call on the loop whose frames may be a whole unary call.
 
-Most functions give one value for one message, and most clients send the frames of such a call in one packet. If all of
-them have come by the end of a turn of the loop, the call needs neither a `Reactor` nor queues: an async function runs
-as one task (`UnaryTask`), and a sync one in a thread, which sends the last batch of the call itself (`ThreadOutlet`).
+Most functions give one value for one message, and most clients send the frames of such a call at once. Then the call
+needs neither a `Reactor` nor queues: an async function runs as one task (`UnaryTask`), and a sync one in a thread,
+which sends the last batch of the call itself (`ThreadOutlet`). Some clients send all frames in one packet, others in
+several that follow each other, so the rest of a call is waited for, if calls of this kind tend to come whole
+(`ArrivalStats`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -25,25 +28,27 @@ from invoker.message import Message
 from invoker.transports.grpc.loopcall import LEFT, Listener, LoopCall
 from invoker.transports.grpc.queue_poller import QueuePoller
 from invoker.transports.grpc.threadoutlet import ThreadOutlet
+from invoker.transports.grpc.unarycall import PARK_S, ArrivalStats
 
 log = logging.getLogger(__name__)
 
 
 class FramesFirst:
-    """The listener of a call until all frames of a turn of the loop have come; then another listener replaces it.
+    """The listener of a call until it is known whether it is unary; then another listener replaces it.
 
     Args:
         call: The call.
         session: Translates the frames.
         driver: Runs the function.
-        queue_poller: Calls `begin` at the end of the turn.
+        queue_poller: Calls `begin` when all frames of a turn of the loop have come.
         reactor: Makes a `Reactor` for a session, for a call that is not unary.
+        stats_of: Gives the statistics of calls of this kind; called if not all frames have come.
         deadline: The deadline on the clock of ``time.monotonic``, or None; enforced by gRPC.
     """
 
     __slots__ = (
         *("_call", "_deadline", "_driver", "_held", "_is_paused", "_listener", "_queue_poller", "_reactor"),
-        "_session",
+        *("_session", "_stats", "_stats_of", "_timer"),
     )
 
     settles = False
@@ -56,6 +61,7 @@ class FramesFirst:
         driver: Driver,
         queue_poller: QueuePoller,
         reactor: Callable[[Any], Reactor],
+        stats_of: Callable[[], ArrivalStats],
         deadline: float | None,
     ) -> None:
         self._call = call
@@ -67,6 +73,9 @@ class FramesFirst:
         self._held: Held | None = None
         self._listener: Listener | None = None
         self._is_paused = False
+        self._stats_of = stats_of
+        self._stats: ArrivalStats | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def arrived(self, frame: bytes | None) -> bool:
         """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
@@ -75,9 +84,9 @@ class FramesFirst:
         if frame is not None and len(frame) > STEP_BYTES:  # its bytes are counted before it is translated
             return self._give_up().arrived(frame)
         given: Iterable[Step] | None = None
+        held = self._held
         try:
-            steps, held = self._session.half_close() if frame is None else self._session.receive(frame), self._held
-            rest = iter(steps)
+            rest = iter(self._session.half_close() if frame is None else self._session.receive(frame))
             for step in rest:
                 if not (held.takes(step) if held is not None else self._hold(step)):
                     given = [step, *rest]
@@ -88,19 +97,30 @@ class FramesFirst:
         if given is not None:
             self._give_up(given, has_ended=frame is None)
             return not self._is_paused
+        if self._timer is not None and held is not None and held.has_ended:
+            self._queue_poller.begin_later(self)
         return True
 
     def gone(self) -> None:
         """Note that the peer has left; an invocation that was not opened yet is opened and cancelled."""
         (self._listener or self._give_up()).gone()
 
+    def fail(self, error: InvocationError) -> None:
+        """End the call with an error, because a drain is over."""
+        self._give_up().fail(error)
+
     def begin(self) -> None:
-        """Begin the unary call, or let a `Reactor` continue; called when all frames of this turn have come."""
+        """Begin the unary call, or wait for the rest of it; called when all frames of this turn have come."""
         held = self._held
-        if self._listener is not None:
+        if self._listener is not None or held is None:
             return
         try:
-            if held is None or not held.has_ended or len(held.messages) != len(held.plan.inputs):
+            is_whole = held.has_ended and len(held.messages) == len(held.plan.inputs)
+            if not held.has_ended and self._waits():
+                return
+            if self._timer is not None:
+                self._wait_no_more(is_whole=is_whole)
+            if not is_whole:
                 self._give_up()
             elif held.plan.function.spec.is_async:
                 self._run_on_loop(held)
@@ -134,7 +154,25 @@ class FramesFirst:
         self._queue_poller.begin_later(self)
         return True
 
-    def _give_up(self, steps: Iterable[Step] = (), *, has_ended: bool = False) -> Listener:
+    def _waits(self) -> bool:
+        """Wait for the rest of the call for a moment, unless that has been in vain for most calls of this kind."""
+        if self._timer is None:
+            self._stats = stats = self._stats_of()
+            if not stats.pays():
+                return False
+            self._timer = asyncio.get_running_loop().call_later(PARK_S, self._give_up)
+            self._driver.entered(self)
+        return True
+
+    def _wait_no_more(self, *, is_whole: bool) -> None:
+        assert self._timer is not None
+        assert self._stats is not None
+        self._timer.cancel()
+        self._timer = None
+        self._stats.learn(is_whole=is_whole)
+        self._driver.exited(self)
+
+    def _give_up(self, steps: Iterable[Step] = (), *, has_ended: bool = False) -> Reactor:
         """Let a `Reactor` continue; it takes the steps that were held back, and then the others."""
         held, self._held = self._held, None
         self._listener = reactor = self._reactor(self._session)
@@ -144,6 +182,8 @@ class FramesFirst:
         if has_ended or (held is not None and held.has_ended):
             reactor.arrived(None)
         reactor.session = self._session
+        if self._timer is not None:
+            self._wait_no_more(is_whole=False)
         return reactor
 
     # Unary calls.

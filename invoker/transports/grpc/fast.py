@@ -358,7 +358,8 @@ class FastTransport:
                 reactor = functools.partial(
                     method.reactor, wire=call, driver=self.driver, on_close=on_close, deadline=deadline
                 )
-                call.open(FramesFirst(call, session, self.driver, queue_poller, reactor, deadline))
+                stats_of = functools.partial(self._stats_of, method, metadata)
+                call.open(FramesFirst(call, session, self.driver, queue_poller, reactor, stats_of, deadline))
 
     def _metadata(self, pairs: Any) -> tuple[Headers, float, ResponseHeaders]:
         """The text metadata of a call, the settle time of its half-close, and the headers of its response."""

@@ -32,7 +32,7 @@ class ThreadOutlet:
         turn: The turn of the thread.
     """
 
-    __slots__ = ("_call", "_driver", "_is_early", "_loop", "_queue_poller", "turn")
+    __slots__ = ("_call", "_is_early", "_loop", "_queue_poller", "_threads", "turn")
 
     settle_s = 0.0
     is_blocked = False
@@ -40,7 +40,7 @@ class ThreadOutlet:
     def __init__(self, call: LoopCall, queue_poller: QueuePoller, driver: Driver) -> None:
         self.turn = WorkTurn(driver.sweeper)
         self._call = call
-        self._driver = driver
+        self._threads = driver.threads
         self._loop = asyncio.get_running_loop()
         self._queue_poller = queue_poller
         self._is_early = False
@@ -51,22 +51,14 @@ class ThreadOutlet:
         Raises:
             Overloaded: No thread is free.
         """
-        threads = self._driver.threads
-        threads.enter()
         self._queue_poller.opened()  # the thread may post on the queue, which must not be shut down before
         try:
-            threads.spawn(partial(self._run, whole))
+            self.turn.start(self._threads, whole.run, partial(self._reply, whole))
         except BaseException:
             self._queue_poller.closed()
-            threads.leave()
             raise
 
-    def _run(self, whole: Whole) -> None:
-        driver, turn = self._driver, self.turn
-        driver.sweeper.follow(turn)
-        close = whole.run()
-        driver.sweeper.unfollow(turn)
-        driver.threads.leave()  # before the peer gets the end, since it may call again at once
+    def _reply(self, whole: Whole, close: Close) -> None:
         frames = whole.sent
         if self._is_early or len(frames) > 1 or (frames and len(frames[0]) > LITTLE_BYTES):
             later(self._loop, self._finish, frames, close)

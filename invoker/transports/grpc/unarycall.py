@@ -32,7 +32,7 @@ from invoker.transports.grpc.operations import CLOSE, DONE, READ, SENT
 from invoker.transports.grpc.settings import COPIES, UNCHECKED
 from invoker.transports.grpc.threadcall import AHEAD, ThreadCall
 
-_PARK_S = 0.003
+PARK_S = 0.003
 """Seconds to wait for the rest of a call. Clients that send a call at once need only a fraction of this."""
 
 _MOST_BYTES = 256 * 1024
@@ -125,7 +125,7 @@ class UnaryCall:
             if event.completion_type != DONE and stats is None and (known := stats_of()).pays():
                 stats = known
                 self._turn.let_go()
-                until = time.time() + _PARK_S
+                until = time.time() + PARK_S
                 event = poll(until)
             if event.completion_type != DONE:
                 if stats is not None:

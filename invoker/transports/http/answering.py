@@ -1,26 +1,29 @@
-"""Answers a request whose whole body has arrived: `begin_unary` on the loop, `answered` in a thread.
+"""Answers a request whose whole body has arrived: `begin_unary` on the loop, `answered` in the thread that read it.
 
 Most functions give one value, and most requests arrive with their whole body; such a request needs no session.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from invoker.core.http import BodyChunk, Response
+from invoker.core.steps import Close
 from invoker.core.unary import UnaryInvocation
-from invoker.errors import InternalError, InvocationError
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.execution.bodies.runner import later
 from invoker.execution.driver import Driver
 from invoker.execution.loop.unary import UnaryTask
-from invoker.execution.thread.leader_follower import Turn
+from invoker.execution.thread.leader_follower import Turn, WorkTurn
 from invoker.execution.unary import UnaryBody
 from invoker.execution.whole import Whole
 from invoker.message import Message
-from invoker.transports.http.app import Begin, PreparedRequest, Respond
+from invoker.transports.http.app import Begin, PreparedRequest, Respond, Unary
 from invoker.transports.http.exchange import NOBODY, Listener
 from invoker.transports.http.inline_connection import Reply
 from invoker.transports.http.plain import MOST_BODY_BYTES
@@ -46,8 +49,11 @@ def begin_unary(request: Request, prepared: PreparedRequest, body: bytes, driver
         log.exception("a request failed inside the invoker")
         request.answer(prepared.refusal(InternalError()))
         return True
-    if unary is None or not unary.plan.function.spec.is_async:
+    if unary is None:
         return False
+    if not unary.plan.function.spec.is_async:
+        ThreadReply(request, prepared, unary, driver).start()
+        return True
     answer = partial(_answer, request, prepared, unary.respond)
     timeout_s = prepared.timeout_s
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -64,6 +70,95 @@ def begin_unary(request: Request, prepared: PreparedRequest, body: bytes, driver
     request.attend(task)
     task.start(timeout_s)
     return True
+
+
+class ThreadReply:
+    """The reply to a request on the loop whose sync function runs in a thread; its `Outlet`, and its listener.
+
+    Args:
+        request: The request.
+        prepared: The prepared request for the head of this request.
+        unary: What the client sent.
+        driver: Has the threads.
+
+    Attributes:
+        peer: The caller, and the status that it got.
+    """
+
+    __slots__ = ("_driver", "_is_over", "_loop", "_prepared", "_request", "_timer", "_unary", "body", "peer")
+
+    settle_s = 0.0
+    is_blocked = False
+
+    def __init__(self, request: Request, prepared: PreparedRequest, unary: Unary, driver: Driver) -> None:
+        self.peer = request.peer
+        self.body = UnaryBody(driver, self, WorkTurn(driver.sweeper))
+        self._request = request
+        self._prepared = prepared
+        self._unary = unary
+        self._driver = driver
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def start(self) -> None:
+        """Run the function in a thread, or answer that this is refused."""
+        body, unary, timeout_s = self.body, self._unary, self._prepared.timeout_s
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        refused = body.begin(unary.plan, unary.call, unary.second, deadline=deadline)
+        if refused is None:
+            self._request.attend(self)
+            try:
+                cast(WorkTurn, body.turn).start(self._driver.threads, body.run, self._done)
+            except InvocationError as error:  # no thread is free
+                body.break_off(error)
+                body.leave()
+                refused = error
+        if refused is not None:
+            self._answer(None, refused)
+        elif timeout_s is not None:
+            self._timer = self._loop.call_later(timeout_s, body.fail, DeadlineExceeded())
+
+    def _done(self, ending: tuple[Message[bytes] | None, InvocationError | None]) -> None:
+        later(self._loop, self._answer, *ending)
+
+    def _answer(self, message: Message[bytes] | None, error: InvocationError | None) -> None:
+        """Answer, unless the client has got its answer; on the loop."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        _answer(self._request, self._prepared, self._unary.respond, message, error)
+
+    # The methods of `Outlet`, which the body calls.
+
+    def await_end(self) -> None:
+        """Return, since the whole body has come."""
+
+    def is_gone(self) -> bool:
+        """Whether the function's result is no longer needed: the client has left, or has got its answer."""
+        return self._is_over or self._request.is_gone
+
+    def early(self, frames: list[Any], close: Close | None = None, *, may_wait: bool = False) -> None:
+        """Do nothing, since only the ending is sent."""
+
+    def cut(self, error: InvocationError) -> None:
+        """Answer with an error, whatever the function does."""
+        later(self._loop, self._answer, None, error)
+
+    # The request calls these methods.
+
+    def arrived(self, frame: BodyChunk | None) -> bool:  # noqa: ARG002 - the interface
+        """Return True, since all of the request has come."""
+        return True
+
+    def gone(self) -> None:
+        """Do nothing: the sweeper notices that the client has left."""
+
+    def fail(self, error: InvocationError) -> None:
+        """End the invocation with an error, whatever its function does."""
+        self.body.fail(error)
 
 
 class BodyFirst:
@@ -168,7 +263,8 @@ def answered(
     """
     if (unary := prepared.unary(body)) is not None:
         one = UnaryBody(driver, reply, turn)
-        return unary.respond(*one.run(unary.plan, unary.call, unary.second, deadline=deadline)), one.is_long
+        refused = one.begin(unary.plan, unary.call, unary.second, deadline=deadline)
+        return unary.respond(*(one.run() if refused is None else (None, refused))), one.is_long
     session, frames = prepared.begin(body)
     reply.refusal = session.refusal
     whole = Whole(session, driver, reply, turn=turn, deadline=deadline, is_counted=False)

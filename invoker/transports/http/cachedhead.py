@@ -61,7 +61,7 @@ class CachedHead:
         handler = self.handler
         self.begin: Begin | None = prompt_of(handler, request)
         prepared = None if self.packed or self.head.is_socket else whole_of(handler, request)
-        self.prepared = prepared if prepared is not None and prepared.on_loop and not prepared.is_stream else None
+        self.prepared = prepared if prepared is not None and not prepared.is_stream else None
         if self.head.is_socket:
             self.begin = shake_hands(app, self.head)
             if self.verdict.response is not None:
@@ -88,7 +88,7 @@ class CachedHead:
         return None
 
     def _is_unary(self, request: Request, driver: Driver) -> bool:
-        """Answer a request by an async function without a session if that is possible; returns whether it is."""
+        """Answer a request without a session if that is possible; returns whether it is."""
         prepared = self.prepared
         if prepared is None or self.begin is None:
             return False
