@@ -48,7 +48,8 @@ class One:
 
     def run(self, payload: bytes = b"3", *, deadline: float | None = None) -> tuple[bytes | None, Any]:
         call = UnaryCall(Open("k", protocol="p"), [Message(payload, {}, JSON)])
-        message, error = self.body.run(self.driver.engine.plan(call.open), call, lambda: SECOND, deadline=deadline)
+        refused = self.body.begin(self.driver.engine.plan(call.open), call, lambda: SECOND, deadline=deadline)
+        message, error = self.body.run() if refused is None else (None, refused)
         assert not self.driver.engine.running
         assert not self.driver.direct
         assert not self.outlet.left
@@ -156,8 +157,7 @@ def test_a_call_that_is_not_admitted_is_refused() -> None:
     call = UnaryCall(Open("k"), [Message(b"3", {}, JSON)])
     plan = one.driver.engine.plan(call.open)
     one.driver.engine.is_draining = True
-    message, error = one.body.run(plan, call, lambda: SECOND)
-    assert message is None
+    error = one.body.begin(plan, call, lambda: SECOND)
     assert type(error) is ShuttingDown
     assert error.__traceback__ is None
     assert one.driver.engine.counters.refused == 1

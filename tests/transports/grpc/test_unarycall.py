@@ -30,7 +30,7 @@ PROMPT_S = 0.1 * SLOW
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How each call was run; a client on a busy machine has time enough to send all of it."""
     seen: list[str] = []
-    monkeypatch.setattr(module, "_PARK_S", 0.5)
+    monkeypatch.setattr(module, "PARK_S", 0.5)
     for kind in (Whole, DirectConversation):
 
         def run(self: Any, *frames: Any, kind: Any = kind, real: Any = kind.run) -> Any:

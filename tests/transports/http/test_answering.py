@@ -3,122 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from invoker.core.budget import ProcessBudget
-from invoker.core.http import BodyChunk, Response
-from invoker.core.steps import Open
-from invoker.core.unary import UnaryCall
-from invoker.errors import Cancelled, FunctionError, InvocationError, Overloaded, ShuttingDown
-from invoker.execution.driver import Driver
-from invoker.message import Message
-from invoker.transports.http.answering import BodyFirst, answered, begin_unary
-from invoker.transports.http.app import PreparedRequest, Unary
-from invoker.transports.http.exchange import HttpSettings
-from invoker.transports.http.heads import read_head
+from invoker.core.http import BodyChunk
+from invoker.errors import Cancelled, Overloaded, ShuttingDown
+from invoker.transports.http.answering import answered
 from invoker.transports.http.plain import MOST_BODY_BYTES
-from invoker.transports.http.request import Request
 from tests.execution.memory import driver_of
 from tests.execution.wholes import ByHand, MemoryOutlet
-
-JSON = "application/json"
-
-
-async def asquare(x: int) -> int:
-    return x * x
+from tests.transports.http.asked import Asked, Prepared, asquare, square
 
 
-def square(x: int) -> int:
-    return x * x
-
-
-class Source:
-    """A connection that keeps responses."""
-
-    peer = "192.0.2.1"
-
-    def __init__(self) -> None:
-        self.responses: list[tuple[int, bytes]] = []
-
-    def answered(self, request: Request, response: Response) -> None:
-        self.responses.append((response.status, response.body))
-
-    def ask(self) -> None:
-        pass
-
-
-class Prepared(PreparedRequest):
-    """Answers with the payload, or with the name of an error's class; for b"s" a session is needed."""
-
-    def __init__(self, driver: Driver) -> None:
-        self.timeout_s = None
-        self.driver = driver
-        self.fails = ""
-
-    def unary(self, body: bytes) -> Unary | None:
-        if self.fails == "unary":
-            raise RuntimeError("a defect")
-        if body == b"s":
-            return None
-        call = UnaryCall(Open("k"), [Message(body, {}, JSON)])
-        return Unary(self.driver.engine.plan(call.open), call, self._respond, lambda: FunctionError("a second value"))
-
-    def _respond(self, message: Message[bytes] | None, error: InvocationError | None) -> Response:
-        if self.fails == "respond":
-            raise RuntimeError("a defect")
-        if error is not None:
-            return self.refusal(error)
-        return Response(200, (), b"" if message is None else message.payload)
-
-    def refusal(self, error: InvocationError) -> Response:
-        return Response(500, (), type(error).__name__.encode())
-
-
-class Listening:
-    """What a request has without a unary call; notes what it is given."""
-
-    def __init__(self) -> None:
-        self.got: list[Any] = []
-
-    def arrived(self, frame: BodyChunk | None) -> bool:
-        self.got.append(None if frame is None else frame.payload)
-        return len(self.got) < 5
-
-    def fail(self, error: InvocationError) -> None:
-        self.got.append(error)
-
-    def gone(self) -> None:
-        self.got.append("gone")
-
-
-class Asked:
-    """A request, and what prepares it."""
-
-    def __init__(self, function: Callable[..., Any] = asquare) -> None:
-        self.driver = driver_of(function)
-        self.prepared, self.source = Prepared(self.driver), Source()
-        head = read_head(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
-        self.request = Request(head, self.source, HttpSettings(), ProcessBudget())  # type: ignore[arg-type]
-        self.listening: list[Listening] = []
-
-    def begin(self, body: bytes = b"3") -> bool:
-        self.request.feed(body, is_last=True)
-        return begin_unary(self.request, self.prepared, self.request.body(), self.driver)
-
-    def first(self) -> BodyFirst:
-        def listen(_: Any) -> Listening:
-            self.listening.append(Listening())
-            return self.listening[-1]
-
-        return BodyFirst(self.request, self.prepared, listen, self.driver)  # type: ignore[arg-type]
-
-    async def left(self) -> list[tuple[int, bytes]]:
-        assert await self.driver.left(5)
-        assert not self.driver.conversations
-        return self.source.responses
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while Asked.drivers:
+        Asked.drivers.pop().close()
 
 
 async def test_an_async_function_is_called_without_a_session() -> None:
@@ -133,12 +36,12 @@ async def test_an_async_function_is_called_without_a_session() -> None:
     assert asked.request.peer.number == 200
 
 
-@pytest.mark.parametrize(("function", "body"), [(square, b"3"), (asquare, b"s")])
-async def test_without_effect_what_takes_a_session_or_a_thread_is_left_to_others(function: Any, body: bytes) -> None:
+@pytest.mark.parametrize("function", [square, asquare])
+async def test_without_effect_what_takes_a_session_is_left_to_others(function: Any) -> None:
     """The body stays where it is."""
     asked = Asked(function)
-    assert not asked.begin(body)
-    assert asked.request.body() == body
+    assert not asked.begin(b"s")
+    assert asked.request.body() == b"s"
     assert await asked.left() == []
     assert asked.driver.engine.counters.opened == 0
 
