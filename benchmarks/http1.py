@@ -40,6 +40,10 @@ class Post:
         self._request = request(address, body, path=path, headers=headers)
         self._reply = bytearray(len(body) + _HEAD_BYTES)
 
+    def path(self, address: str, body: bytes, path: str, headers: Mapping[str, str] = _OCTETS) -> None:
+        """Send another request from now on."""
+        self._request = request(address, body, path=path, headers=headers)
+
     def ask(self) -> Got:
         """Send the request and return the reply.
 
@@ -72,6 +76,10 @@ class Framed:
         self._sock = connect(address)
         self._request = len(body).to_bytes(4, "little") + body
         self._reply = bytearray(len(body) + _HEAD_BYTES)
+
+    def path(self, address: str, body: bytes, path: str, headers: Mapping[str, str] = _OCTETS) -> None:
+        """Send another request from now on."""
+        self._request = request(address, body, path=path, headers=headers)
 
     def ask(self) -> Got:
         """Send the request and return the reply.

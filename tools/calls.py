@@ -24,7 +24,7 @@ from tools.wires import CALLS, STREAMS, Ask, Opening
 
 CATALOGUES = {"sync": "tools.served.sync", "mixed": "tools.served.mixed"}
 """The catalogues: one with sync functions only, and one with an async function in addition."""
-_ASYNC = {"riff async", "http async"}
+_ASYNC = {"riff async", "http async", "http sync, read by the loop"}
 _WARM, _EACH, _TIMES, _ITEMS = 30, 100, 7, 20
 _REST_S, _SETTLE_S = 0.003, 2.0
 

@@ -80,6 +80,18 @@ def _post(function: str) -> Opening:
 
 
 @contextmanager
+def _kept(server: Server, _: str, items: int) -> Iterator[Ask]:
+    """A sync function on a connection that the loop reads, since an async function was called on it before."""
+    del items  # a body is one
+    body = json.dumps(_TEXT.decode()).encode()
+    headers = {"content-type": JSON, "accept": JSON}
+    with closing(Post(server.http, body, path="/async_reply", headers=headers)) as post:
+        post.ask()
+        post.path(server.http, body, "/reply", headers)
+        yield post.ask
+
+
+@contextmanager
 def _events(server: Server, _: str, items: int) -> Iterator[Ask]:
     with closing(HTTPConnection(server.http, timeout=20)) as connection:
 
@@ -157,6 +169,7 @@ CALLS: dict[str, Opening] = {
     "riff async": _riff("async_reply"),
     "http sync": _post("reply"),
     "http async": _post("async_reply"),
+    "http sync, read by the loop": _kept,
     "graphpipe": _graphpipe,
     "typed": _typed,
     "toolbridge": _tool,

@@ -8,7 +8,8 @@ code for a beat of the sweeper; while calls are short, handing over would cost m
 invocations share one more queue (`_side`), on which nothing waits before the first session begins.
 
 **On the loop.** When any function is async, all calls share the server's queue, which the loop drains itself
-(`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool.
+(`QueuePoller`, `LoopCall`, `Reactor`). A sync function beside async ones runs in a thread of the pool. A unary call
+whose frames come together needs no `Reactor` (`FramesFirst`).
 
 ADR 0006 lists the private parts of grpcio that this uses.
 """

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from invoker.execution.driver import Driver
 from tests.protocols.web.service.alike import as_async, two
 from tests.protocols.web.service.alike_functions import ASYNC, ERRORS, FUNCTIONS, SYNC
 
@@ -97,9 +98,15 @@ def requests(names: Sequence[str], seed: int) -> Iterator[Asked]:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_R162_a_call_without_a_session_is_answered_and_told_of_as_one_with_a_session(is_async: bool) -> None:
-    """The bytes of the response, the fields of its line and of its entry, what is counted, and what is left."""
+@pytest.mark.parametrize(("is_async", "leads"), [(False, True), (False, False), (True, False)])
+async def test_R162_a_call_without_a_session_is_answered_and_told_of_as_one_with_a_session(
+    is_async: bool, leads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes of the response, the fields of its line and of its entry, what is counted, and what is left.
+
+    Without a leading thread the loop reads the requests for sync functions, as it does those of TLS and HTTP/2.
+    """
+    monkeypatch.setattr(Driver, "may_lead", leads)
     functions = [*map(as_async, FUNCTIONS), *ASYNC] if is_async else [*FUNCTIONS, *SYNC]
     names = [one.__name__ for one in functions]
     async with two(*functions) as both:
