@@ -330,9 +330,10 @@ async def test_R134_an_invocation_that_lingers_is_told_of() -> None:
     async def scenario(served: Served, gate: Gate) -> Any:
         served.driver.settings = replace(served.driver.settings, lingering_s=0.05)
         async with served.wire() as wire:
-            await wire.send(post("waits", "goes"))
-            began = time.monotonic()
-            await until(lambda: time.monotonic() > began + 0.15)
+            with lines() as told:
+                await wire.send(post("waits", "goes"))
+                await until(lambda: any("goes on although" in line for line in told))
+                await asyncio.sleep(0.1)  # another line would have come by now
             gate.go.set()
             return (await wire.answer())[::2]
 
