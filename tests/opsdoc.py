@@ -22,6 +22,11 @@ FIELDS = {
     "head; 499 where the client left before there was one.",
     "close_code": "Of an ending over WebSocket: the code of the close frame; 1006 where the client left without one.",
     "function": "Name of the function.",
+    "run": (
+        "How the function ran: `task` (async, called once in a task), `loop` (async, with streams), `thread` (sync, in"
+        " the thread that read the call, or in one of its own), `pool` (sync, in a thread of the pool, since the event"
+        " loop read the call), `caller` (sync, in the thread of the function that called it) or `process` (isolated)."
+    ),
     "parent": "Id of the invocation whose function called this one by its context; of nested calls only.",
     "trace": "Id of the caller's trace, where the caller sends the header `traceparent` (W3C Trace Context).",
     "request_id": "What the caller calls its request, by `X-Request-Id` (`x-request-id` in the metadata of gRPC): at "

@@ -25,7 +25,7 @@ from invoker.author.signature import name_of
 from invoker.author.spec import HOOK_TIMEOUT_S, FunctionSpec, StreamSpec, Style, Take
 from invoker.author.spelling import render
 from invoker.errors import StartupError
-from invoker.execution.driver import placement_of
+from invoker.execution.placement import placement_of
 from invoker.server.table import TABLE
 
 _ANY_TYPE = "any codec"

@@ -77,13 +77,15 @@ class Invocation:
         memory_bytes: The most memory that its process took; 0 where other invocations run in that process.
         frames_in: Messages that were fed until it finished.
         frames_out: Messages that were emitted until it finished.
+        run: How its function runs, see `invoker.execution.placement`; empty until it is about to begin.
         took_s: Seconds until it finished.
     """
 
     __slots__ = (
         *("awaits", "blocked", "budget", "bytes_in", "context", "cpu_ns", "drops_unlisted", "error", "frames_in"),
         *("frames_out", "function", "generators", "has_place", "id", "inputs", "is_finished", "is_settled"),
-        *("key", "limit", "memory_bytes", "order", "outputs", "peer", "policy", "protocol", "started_s", "took_s"),
+        *("key", "limit", "memory_bytes", "order", "outputs", "peer", "policy", "protocol", "run"),
+        *("started_s", "took_s"),
     )
 
     def __init__(self, plan: Plan, key: str, context: Context, budget: Budget, policy: ErrorPolicy) -> None:
@@ -103,7 +105,7 @@ class Invocation:
                 self.outputs.append(UnwantedOutput(one.index, one.name))
         self.budget = budget
         self.limit: TimeLimit | None = None
-        self.protocol = ""
+        self.protocol = self.run = ""
         self.peer: str | Client = ""
         self.order: Open | None = None
         self.has_place = False
@@ -114,8 +116,7 @@ class Invocation:
         self.awaits = Awaits.NOTHING
         self.is_settled = False
         self.generators = 0
-        self.cpu_ns = self.memory_bytes = self.blocked = 0
-        self.bytes_in = self.frames_in = self.frames_out = 0
+        self.cpu_ns = self.memory_bytes = self.blocked = self.bytes_in = self.frames_in = self.frames_out = 0
         self.took_s = 0.0
         self.started_s = time.monotonic()
 
@@ -384,9 +385,8 @@ class Invocation:
         """Note how many iterators the body gave, and close those of outputs that were closed before."""
         self.generators = generators
         if generators > 1 and generators == len(self.outputs):
-            for one in tuple(self.outputs):
-                if isinstance(one, MutedOutput):
-                    self._close(one)
+            for one in [muted for muted in self.outputs if isinstance(muted, MutedOutput)]:
+                self._close(one)
 
     def _close(self, one: OutputStream | UnwantedOutput) -> None:
         self.outputs[one.index] = ClosedOutput.after(one)

@@ -125,7 +125,7 @@ class UnaryInvocation(Invocation):
         self.context = context
         self.limit = self.order = self.error = None
         self.end = None
-        self.protocol = self.peer = ""
+        self.protocol = self.peer = self.run = ""
         self.has_place = self.is_finished = False
         self.is_settled = True
         self.drops_unlisted = plan.drops_unlisted

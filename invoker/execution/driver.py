@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import enum
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from invoker.author.lift import Function
-from invoker.author.spec import FunctionSpec
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.limits import TimeLimit
@@ -30,6 +28,7 @@ from invoker.execution.pace.gate import Pace
 from invoker.execution.pace.slices import Slices
 from invoker.execution.pace.sweeper import Sweeper
 from invoker.execution.pace.tasks import OwnTask
+from invoker.execution.placement import Placement, placement_of
 
 log = logging.getLogger(__name__)
 
@@ -39,38 +38,6 @@ slot."""
 
 _MOST_BEGINNING = 64
 """How many async bodies may begin in one turn of the loop, if the transport does not begin them itself."""
-
-
-class Placement(enum.Enum):
-    """The places where the body of an invocation can run, with the texts of ``invoker inspect``."""
-
-    LOOP = "async, on the event loop"
-    CALL = "sync, in a thread of its own"
-    POOL = "sync, in the thread that reads a short HTTP request; otherwise in a thread of the pool"
-    PROCESS = "isolated, in a child process"
-
-
-def placement_of(spec: FunctionSpec, beside: Iterable[FunctionSpec] = ()) -> Placement:
-    """Decide which driver and which body a function gets; only this function decides it.
-
-    * `Placement.LOOP`: the loop's driver (`Reactor`) and a `LoopRunner`.
-    * `Placement.CALL`: on the fast gRPC transport, a `DirectConversation` in the thread of its call, and as bodies
-      `Single`, or `Several` once the function has given more than one iterator. A transport or session without a thread
-      for each call takes the loop's driver and a `ThreadRunner` instead.
-    * `Placement.POOL`: the loop's driver and a `ThreadRunner`, because the calls of one gRPC server share a queue, and
-      an async function needs the loop to drain it. A short HTTP request is read by a thread of its own, which runs the
-      function as for `Placement.CALL`.
-    * `Placement.PROCESS`: the loop's driver and a `ProcessRunner`, which also needs the loop.
-
-    Args:
-        spec: The spec of the function.
-        beside: The specs of all functions that the same process serves.
-    """
-    if spec.isolation:
-        return Placement.PROCESS
-    if spec.is_async:
-        return Placement.LOOP
-    return Placement.POOL if any(one.is_async or one.isolation for one in beside) else Placement.CALL
 
 
 @dataclass(frozen=True, slots=True)

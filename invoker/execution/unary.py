@@ -17,6 +17,7 @@ from invoker.core.streams import InputStream
 from invoker.core.unary import UnaryCall
 from invoker.errors import Cancelled, InternalError, InvocationError, StopInvocation
 from invoker.execution.keeping import Keeping
+from invoker.execution.placement import Run
 from invoker.execution.thread.call_watchdog import why_gone
 from invoker.message import Message
 
@@ -54,6 +55,7 @@ class UnaryBody(Keeping):
             driver.refused(call.open, error)
             return error.with_traceback(None)
         self.invocation = invocation
+        invocation.run = Run.THREAD if self.turn is None else self.turn.run
         invocation.peer = getattr(self.outlet, "peer", "")
         invocation.may_be_ended(self.fail)
         self.is_open, self.started_s = True, invocation.started_s

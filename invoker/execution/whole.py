@@ -45,6 +45,7 @@ from invoker.execution.driver import Driver
 from invoker.execution.keeping import Keeping
 from invoker.execution.loop.request import carry_on
 from invoker.execution.outlet import Outlet
+from invoker.execution.placement import Run
 from invoker.execution.thread.call_watchdog import why_gone
 from invoker.execution.thread.leader_follower import Turn
 from invoker.execution.thread.loop_handoff import LoopHandoff
@@ -271,6 +272,7 @@ class Whole(Keeping):
             self.deliver(Finished(step.id, error))
             return None
         self.invocation = invocation
+        invocation.run = Run.THREAD if self.turn is None else self.turn.run
         invocation.peer = getattr(self.outlet, "peer", "")
         self.is_open, self.started_s = True, invocation.started_s
         self.is_timed = self.is_told_of_time or invocation.limit is not None
@@ -291,20 +293,19 @@ class Whole(Keeping):
         invocation = self.invocation
         if type(invocation) is UnaryInvocation:
             self.call_unary(self._messages)
-            self._end(None)
-            return
-        if invocation.function.awaits_values and invocation.got_nothing:
-            self._end(None)
-            return
+        elif not (invocation.function.awaits_values and invocation.got_nothing):
+            self._serve_streams()
+        self._end(None)
+
+    def _serve_streams(self) -> None:
         self.enter()
-        inputs = [SyncInput(self, stream) for stream in invocation.inputs]
+        inputs = [SyncInput(self, stream) for stream in self.invocation.inputs]
         outputs = self.open(inputs)
         if len(outputs) > 1:
             self.beat()
             Spread(self, inputs, self.driver.threads).run(outputs)
         elif outputs:
             self.drain(0, outputs[0])
-        self._end(None)
 
     def pull(self, stream: InputStream) -> Any:
         """Take a message of ``stream``; None when it has ended.

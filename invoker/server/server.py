@@ -27,6 +27,7 @@ from invoker.errors import StartupError, Status
 from invoker.execution.driver import Driver, DriverSettings
 from invoker.execution.isolation.pool import ChildrenSettings
 from invoker.execution.nested.scope import CatalogScope
+from invoker.execution.placement import placement_of
 from invoker.server.stopping import Guard, dump, listed
 from invoker.server.table import TABLE, Table
 from invoker.server.transports import MountedTransports, Transports
@@ -211,12 +212,18 @@ class Server:
         if self.config.blocked_s and not self.driver.is_direct:
             self._watchdog = Watchdog(self.config.blocked_s)
             self._watchdog.start()
+        self._log_placements()
         self._trimmer.start()
         self._pressure.start()
         if not self._is_guest:
             gc.collect()
             gc.freeze()  # objects made by now live as long as the process, so the collector should skip them
             gc.set_threshold(*_GC_THRESHOLDS)
+
+    def _log_placements(self) -> None:
+        specs = [one.spec for one in self._functions]
+        for spec in specs if log.isEnabledFor(logging.DEBUG) else ():
+            log.debug("%s runs %s", spec.name, placement_of(spec, specs).value)
 
     @property
     def end_limit_s(self) -> float:

@@ -63,7 +63,7 @@ class _Fault(NamedTuple):
 
 
 _Ending: TypeAlias = tuple[
-    float, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
+    float, str, str, str, Headers, float, int, int, int, int, tuple[str, str] | None, Context | None, str,
     str | Client,
 ]  # fmt: skip
 """The parts of an ended invocation's line: time, fields in their order, the error, the trace's context, the client."""
@@ -91,10 +91,10 @@ class Endings:
             # This is made for each call, so it is only a tuple of the data that the line needs later.
             self._put(
                 (
-                    time.time(), context.invocation_id, context.function, context.metadata, invocation.took_s,
-                    invocation.frames_in, invocation.frames_out, invocation.bytes_in, invocation.bytes_out,
-                    None if error is None else (error.status.name, str(error)[:500]), context.caller,
-                    invocation.protocol, invocation.peer,
+                    time.time(), context.invocation_id, context.function, invocation.run, context.metadata,
+                    invocation.took_s, invocation.frames_in, invocation.frames_out, invocation.bytes_in,
+                    invocation.bytes_out, None if error is None else (error.status.name, str(error)[:500]),
+                    context.caller, invocation.protocol, invocation.peer,
                 )
             )  # fmt: skip
 
@@ -181,13 +181,14 @@ class Endings:
 
 def _line_of(ending: _Ending) -> _Line:
     (
-        created, invocation, function, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error, caller,
-        protocol, peer,
+        created, invocation, function, run, metadata, seconds, frames_in, frames_out, bytes_in, bytes_out, error,
+        caller, protocol, peer,
     ) = ending  # fmt: skip
     extra: dict[str, Any] = {
         "invocation": invocation,
         **logs.called(protocol, peer),
         "function": function,
+        **({"run": run} if run else {}),
         "status": "OK" if error is None else error[0],
         "seconds": round(seconds, 6),
         "frames_in": frames_in,

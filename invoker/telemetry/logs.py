@@ -313,6 +313,7 @@ def ending(invocation: Invocation) -> dict[str, Any]:
         "invocation": invocation.id,
         **called(invocation.protocol, invocation.peer),
         "function": invocation.function.spec.name,
+        **({"run": str(invocation.run)} if invocation.run else {}),
         "status": (error.status if error is not None else Status.OK).name,
         "seconds": round(invocation.took_s, 6),
         "frames_in": invocation.frames_in,

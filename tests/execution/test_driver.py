@@ -13,7 +13,7 @@ from invoker.author.prepare import prepare_function
 from invoker.errors import ShuttingDown, Status
 from invoker.execution.bodies.loop import LoopRunner
 from invoker.execution.bodies.thread import ThreadRunner
-from invoker.execution.driver import Placement, placement_of
+from invoker.execution.placement import Placement, placement_of
 from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wires import LIMIT_S, Call, direct_driver

@@ -30,6 +30,7 @@ from invoker.execution.bodies.pool import Threads, off_loop
 from invoker.execution.bodies.runner import Host, Spawn, call_failed, comes_of, production_failed, shape
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.execution.pace.turnbudget import NOTED_S
+from invoker.execution.placement import Run
 from invoker.message import Message
 
 log = logging.getLogger(__name__)
@@ -112,6 +113,7 @@ class LoopRunner(LoopRun):
     ) -> None:
         self.threads = threads
         self.invocation = invocation
+        invocation.run = Run.LOOP
         self.host = host
         self.grace_s = grace_s
         self.debug = debug

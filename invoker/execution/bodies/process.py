@@ -42,6 +42,7 @@ from invoker.execution.isolation.frames import (
     unpacked,
 )
 from invoker.execution.isolation.pool import Children
+from invoker.execution.placement import Run
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class ProcessRunner:
         on_left: Callable[[ProcessRunner], object],
     ) -> None:
         self.invocation = invocation
+        invocation.run = Run.PROCESS
         self.host = host
         self.loop = asyncio.get_running_loop()
         self.grace_s = grace_s

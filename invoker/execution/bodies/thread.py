@@ -28,6 +28,7 @@ from invoker.execution.bodies.pool import Threads
 from invoker.execution.bodies.runner import Host
 from invoker.execution.bodies.sync import SpreadBody, SyncInput
 from invoker.execution.bodies.turns import LARGE_BYTES
+from invoker.execution.placement import Run
 from invoker.message import Message
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class ThreadRunner(SpreadBody):
     ) -> None:
         self.loop = asyncio.get_running_loop()
         super().__init__(invocation, threads)
+        invocation.run = Run.POOL
         self._debug = debug
         self.host = host
         self.grace_s = grace_s

@@ -25,6 +25,7 @@ from invoker.execution.bodies.runner import later, production_failed
 from invoker.execution.bodies.turns import LARGE_BYTES, is_of_many
 from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import EARLY_S
+from invoker.execution.placement import Run
 from invoker.message import Message
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ class UnaryTask(LoopRun):
         second: Callable[[], InvocationError],
     ) -> None:
         self.invocation = invocation
+        invocation.run = Run.TASK
         self.name = f"body {invocation.id}"
         self.task: asyncio.Task[None] | None = None
         self.loop = asyncio.get_running_loop()

@@ -31,6 +31,7 @@ from invoker.execution.bodies.runner import production_failed
 from invoker.execution.bodies.sync import SyncBody, SyncInput
 from invoker.execution.bodies.values import encode_value, refused_argument
 from invoker.execution.driver import Driver
+from invoker.execution.placement import Run
 from invoker.message import Message
 
 _END: Final = object()
@@ -52,6 +53,7 @@ class Inline(SyncBody):
         self, driver: Driver, invocation: Invocation, given: Iterable[Any], iterators: Mapping[int, Iterator[Any]]
     ) -> None:
         super().__init__(invocation)
+        invocation.run = Run.CALLER
         self.lock = RLock()
         self._driver = driver
         self._given = given

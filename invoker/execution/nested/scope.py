@@ -18,10 +18,11 @@ from invoker.core.store import Question
 from invoker.core.variables import OWN
 from invoker.errors import InvocationError, Status, VariableError
 from invoker.execution.asker import Asker
-from invoker.execution.driver import Driver, Placement, placement_of
+from invoker.execution.driver import Driver
 from invoker.execution.nested.inline import Inline, check_caller
 from invoker.execution.nested.inside import Inside
 from invoker.execution.nested.order import KEY, Order, labelled, nested_error
+from invoker.execution.placement import Placement, placement_of
 from invoker.message import Message
 
 

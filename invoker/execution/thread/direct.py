@@ -38,6 +38,7 @@ from invoker.errors import Cancelled, InternalError, InvocationError
 from invoker.execution.bodies.sync import SyncInput
 from invoker.execution.driver import Driver
 from invoker.execution.loop.request import carry_on
+from invoker.execution.placement import Run
 from invoker.execution.thread.call_watchdog import CallWatchdog, why_gone
 from invoker.execution.thread.lookahead import LookaheadValidator
 from invoker.execution.thread.loop_handoff import LoopHandoff
@@ -217,6 +218,7 @@ class DirectConversation:
             self.deliver(Finished(step.id, error))
             return
         self.invocation = invocation
+        invocation.run = Run.THREAD
         invocation.peer = getattr(self.wire, "peer", "")
         invocation.may_be_ended(self.fail if invocation.limit is None else self.stop)
         self.wire.pace = self.driver.pace(invocation.function)

@@ -17,11 +17,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from invoker.errors import InvocationError
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.pace.sweeper import Busy, Sweeper
+from invoker.execution.placement import Run
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +36,13 @@ class Turn:
         busy: The work that the thread serves in user code; the caller of `begin` clears it once user code has returned.
         let_go: Sends what the thread has held back, if its transport does that; called before it waits, or when its
             work takes long.
+        run: How a function runs in this thread.
         seen: The work that the sweeper saw at its last beat.
     """
 
     __slots__ = ("_leader_follower", "_sweeper", "busy", "let_go", "seen")
+
+    run: ClassVar[Run] = Run.THREAD
 
     def __init__(self, leader_follower: LeaderFollower, sweeper: Sweeper) -> None:
         self._leader_follower = leader_follower
@@ -70,6 +74,7 @@ class WorkTurn(Turn):
     __slots__ = ()
 
     leads = False
+    run = Run.POOL
 
     def __init__(self, sweeper: Sweeper) -> None:
         self._sweeper = sweeper

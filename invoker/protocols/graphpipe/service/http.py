@@ -17,7 +17,7 @@ from invoker.attach.service import IsReady
 from invoker.core.budget import Share
 from invoker.core.http import RequestHead, Response
 from invoker.errors import DeadlineExceeded, InvocationError, Overloaded
-from invoker.execution.driver import Placement, placement_of
+from invoker.execution.placement import Placement, placement_of
 from invoker.mediatypes import rank
 from invoker.message import Headers
 from invoker.protocols.graphpipe.answer import Reply

@@ -13,8 +13,9 @@ from invoker.core.http import BodyChunk, RequestHead, Response
 from invoker.core.steps import Close
 from invoker.errors import DeadlineExceeded, InternalError, InvocationError, Status, StatusError
 from invoker.errors.wording import nearest, spelt
-from invoker.execution.driver import Driver, Placement, placement_of
+from invoker.execution.driver import Driver
 from invoker.execution.loop.reactor import Reactor
+from invoker.execution.placement import Placement, placement_of
 from invoker.protocols.web.asking import Asked
 from invoker.protocols.web.faults import second
 from invoker.protocols.web.fields import Signature, signature_of

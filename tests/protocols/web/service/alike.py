@@ -69,7 +69,7 @@ class Noted:
             "metadata": {name: one for name, one in context.metadata.items() if name not in ("x-http-span", "host")},
             "blocked": invocation.blocked,
         }
-        changing = ("invocation", "id", "seconds", "sinceS", "peer", "span_id")
+        changing = ("run", "invocation", "id", "seconds", "sinceS", "peer", "span_id")
         self.told.append({name: value for name, value in told.items() if name not in changing})
 
     async def ended(self, count: int) -> None:

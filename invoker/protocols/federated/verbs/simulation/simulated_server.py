@@ -21,9 +21,10 @@ from invoker.core.invocation import Invocation
 from invoker.core.steps import Close
 from invoker.errors import ConfigError
 from invoker.execution.asker import Asker
-from invoker.execution.driver import Driver, Placement, placement_of
+from invoker.execution.driver import Driver
 from invoker.execution.loop.wire import Wire
 from invoker.execution.nested.scope import CatalogScope
+from invoker.execution.placement import Placement, placement_of
 from invoker.message import Headers
 from invoker.protocols.federated import saved
 from invoker.protocols.federated.backing import Commit, PopulationSetup
