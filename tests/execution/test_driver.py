@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from invoker.author.prepare import prepare_function
 from invoker.errors import ShuttingDown, Status
 from invoker.execution.bodies.loop import LoopRunner
 from invoker.execution.bodies.thread import ThreadRunner
-from invoker.execution.placement import Placement, placement_of
 from tests.execution.loopcalls import FakeCall
 from tests.execution.memory import driver_of
 from tests.execution.wires import LIMIT_S, Call, direct_driver
@@ -28,15 +26,6 @@ def square(x: int) -> int:
 async def agen(xs: AsyncIterator[int]) -> AsyncIterator[int]:
     async for x in xs:
         yield x
-
-
-def test_one_function_decides_where_a_body_runs():
-    """A sync function has its call's own thread only where no function of the process needs the loop."""
-    sync, other = prepare_function(square).spec, prepare_function(agen).spec
-    assert placement_of(sync) is placement_of(sync, [sync]) is Placement.CALL
-    assert placement_of(sync, [sync, other]) is Placement.POOL
-    assert placement_of(other) is placement_of(other, [sync]) is Placement.LOOP
-    assert [driver_of(*some).is_direct for some in ((square,), (agen,), (square, agen))] == [True, False, False]
 
 
 async def test_R036_sync_functions_run_in_threads_and_async_ones_on_the_loop():
