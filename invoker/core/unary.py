@@ -77,11 +77,6 @@ class Held:
         return False
 
     @property
-    def is_complete(self) -> bool:
-        """Whether each input has its message."""
-        return len(self.messages) == len(self.plan.inputs)
-
-    @property
     def steps(self) -> list[Step]:
         """The steps that were held back, for a call that is not unary."""
         key = self.opening.id

@@ -206,7 +206,9 @@ class Keeping(SyncBody):
         self.enter()
         began_ns = time.thread_time_ns()
         try:
-            values = [decode(message) for decode, message in zip(decoders, messages, strict=True)]
+            values = []
+            for decode, message in zip(decoders, messages, strict=True):
+                values.append(decode(message))
             messages.clear()  # the function needs only the values, so the messages can be released
             inputs = [SyncInput(self, one) for one in invocation.inputs] if function.takes_context else ()
             value = function.once(values, inputs, context)

@@ -85,9 +85,7 @@ class Whole(Keeping):
         self.deadline = deadline
         self._messages: list[Message[bytes]] = []
         self._held: Held | None = None
-        self._is_counted = is_counted
-        self._is_early = is_early
-        self._has_ended = False
+        self._is_counted, self._is_early, self._has_ended = is_counted, is_early, False
 
     def begin(self, held: Held) -> bool:
         """Open the invocation of a unary call that the session has already translated; `run` calls the function.
@@ -165,10 +163,12 @@ class Whole(Keeping):
         """Note that all frames are translated, and their end too, unless the function is to notice the end."""
         held, self._held = self._held, None
         if held is not None:
-            if held.is_complete:
-                self._messages = held.messages
-                self._open(held.opening, held.plan, held.messages)
-                self._half_close(None, heeds_end=False)
+            if len(held.messages) == len(held.plan.inputs):
+                self._has_ended = True
+                self.begin(held)
+                for step in self.session.half_close():
+                    if type(step) is not EndInput:  # the invocation has all of its input
+                        self.perform(step)
                 return
             invocation = self._open_held(held)
         heeds_end = invocation is not None and invocation.heeds_end

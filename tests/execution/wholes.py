@@ -10,6 +10,7 @@ from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.steps import Close
 from invoker.errors import Cancelled, InvocationError
 from invoker.execution.driver import Driver
+from invoker.execution.placement import Run
 from invoker.execution.whole import Whole
 from invoker.protocols.riff.session import RiffSession
 
@@ -71,6 +72,8 @@ class MemoryOutlet:
 
 class ByHand:
     """The turn of a leading thread; tests say when a beat is over."""
+
+    run = Run.THREAD
 
     def __init__(self) -> None:
         self.busy: Any = None

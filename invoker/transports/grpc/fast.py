@@ -198,10 +198,10 @@ class FastTransport:
         while True:
             event = held.next(queue)
             tag = event.tag
-            if type(tag) is _Accept:
+            if type(tag) is tuple:
                 if event.success:
-                    self._request(tag.method)
-                    self._accept(event, tag, turn, held)
+                    self._request(tag[0])
+                    self._accept(event, tag[0], tag[1], turn, held)
                     if not turn.leads:
                         held.let_go()
                         return
@@ -228,7 +228,7 @@ class FastTransport:
             return
         queue = self._free.pop() if self._free else cygrpc.CompletionQueue()
         try:
-            self._server.request_registered_call(queue, self._queue, method.path, _Accept(method, queue))
+            self._server.request_registered_call(queue, self._queue, method.path, (method, queue))
         except ValueError:  # the transport began to stop meanwhile
             return
 
@@ -240,10 +240,10 @@ class FastTransport:
         except ValueError:
             return
 
-    def _accept(self, event: Any, accept: _Accept, turn: Turn, held: ReplyBatch) -> None:
+    def _accept(self, event: Any, method: CallMethod, queue: Any, turn: Turn, held: ReplyBatch) -> None:
         """Serve one call in this thread, if a slot is free for it."""
         driver = self.driver
-        call = UnaryCall(event.call, accept.queue, driver, turn)
+        call = UnaryCall(event.call, queue, driver, turn)
         try:
             driver.threads.enter()
         except InvocationError as error:
@@ -251,9 +251,10 @@ class FastTransport:
             call.headers = self._metadata(event.invocation_metadata)[2]
             self._finish(call, [], Close(error))
             return
-        self._closing_calls.glance()
+        if self._closing_calls.calls:
+            self._closing_calls.glance()
         try:
-            self._converse(call, event, accept.method, turn, held)
+            self._converse(call, event, method, turn, held)
         except BaseException:
             # no known error is raised here
             log.exception("a call failed inside the invoker")
@@ -371,16 +372,6 @@ class FastTransport:
             headers = repeated_id(metadata) if dict.__contains__(metadata, REQUEST_ID) else ()
             self._last_metadata = (pairs, metadata, settle_s, headers)
         return metadata, settle_s, headers
-
-
-class _Accept:
-    """The tag of a request to grpcio for one more call."""
-
-    __slots__ = ("method", "queue")
-
-    def __init__(self, method: CallMethod, queue: Any) -> None:
-        self.method = method
-        self.queue = queue
 
 
 def _deadline(event: Any) -> float | None:

@@ -228,7 +228,7 @@ class UnaryCall:
                 while not self._is_gone and self._handle(self.queue.poll()) is not READ:
                     pass
                 if self._is_gone:
-                    raise _gone()
+                    raise Cancelled
                 return
             call = self._long()
         call.read()
@@ -282,13 +282,18 @@ class UnaryCall:
                 return False
         error = close.error
         code, detail = (0, b"") if error is None else (int(error.status), clip(str(error)))
-        last = [*self._headers(), cygrpc.SendStatusFromServerOperation(close.trailers, code, detail, NO_FLAGS)]
+        last = [] if self._is_headed else [cygrpc.SendInitialMetadataOperation(self.headers, NO_FLAGS)]
+        self._is_headed = True
+        last.append(cygrpc.SendStatusFromServerOperation(close.trailers, code, detail, NO_FLAGS))
         if frames:
             last.append(cygrpc.SendMessageOperation(frames.pop(), NO_FLAGS))
         if not self._is_watched:
             last.append(cygrpc.ReceiveCloseOnServerOperation(NO_FLAGS))
-        self._post(tuple(last), None)
-        self._glance()
+        if self._call.start_server_batch(tuple(last), None):  # as `_post` does
+            self._is_gone = True
+        else:
+            self._pending += 1
+            self._glance()
         return True
 
     def _headers(self) -> tuple[Any, ...]:
@@ -315,7 +320,9 @@ class UnaryCall:
             event = self.queue.poll(0)
             if event.completion_type != DONE:
                 return False
-            if self._handle(event) is SENT and until_sent:
+            if event.tag is None:
+                self._pending -= 1
+            elif self._handle(event) is SENT and until_sent:
                 return bool(event.success)
         return False
 
@@ -357,30 +364,29 @@ class ClosingCalls:
     def __init__(self, free: deque[Any], driver: Driver) -> None:
         self._free = free
         self._driver = driver
-        self._calls: deque[UnaryCall] = deque()
+        self.calls: deque[UnaryCall] = deque()
         self._is_swept = False
 
     def add(self, call: UnaryCall) -> None:
         """Wait for the end of one more call."""
         call.over(is_taken=False)
-        self._calls.append(call)
+        self.calls.append(call)
         if not self._is_swept:
             self._is_swept = True
             self._driver.sweeper.add(self)
 
     def glance(self) -> None:
-        """Look at the call that has waited longest."""
-        if self._calls:
-            with contextlib.suppress(IndexError):  # another thread has taken it
-                self._look(self._calls.popleft())
+        """Look at the call that has waited longest, if there is one."""
+        with contextlib.suppress(IndexError):
+            self._look(self.calls.popleft())
 
     def sweep(self, now: float) -> bool:  # noqa: ARG002 - the sweeper's interface
         """Look at all calls; False when there are none."""
-        for call in [self._calls.popleft() for _ in range(len(self._calls))]:
+        for call in [self.calls.popleft() for _ in range(len(self.calls))]:
             self._look(call)
         # `add` does the reverse, so one of the two notices the other.
         self._is_swept = False
-        self._is_swept = bool(self._calls)
+        self._is_swept = bool(self.calls)
         return self._is_swept
 
     def _look(self, call: UnaryCall) -> None:
@@ -388,8 +394,4 @@ class ClosingCalls:
             call.over(is_taken=True)
             self._free.append(call.queue)
         else:
-            self._calls.append(call)
-
-
-def _gone() -> Cancelled:
-    return Cancelled()
+            self.calls.append(call)

@@ -91,7 +91,7 @@ def test_a_call_that_comes_whole_is_answered(ran, function, frames, given):
         assert ran.count("Whole") > 30
         assert eventually(lambda: riff.driver.engine.counters.finished == {Status.OK: 60})
         assert not riff.driver.direct
-        assert len(riff.transport._free) + len(riff.transport._closing_calls._calls) < 40
+        assert len(riff.transport._free) + len(riff.transport._closing_calls.calls) < 40
 
 
 def test_large_messages_in_several_batches(ran):
