@@ -123,8 +123,8 @@ class ThreadRunner(SpreadBody):
             self.invocation.close_output(command.index)
             if 0 <= command.index < len(self._queued):
                 for index, message in self._queue:
-                    if index == command.index and message is not None:
-                        self._count(-_weight(message))
+                    if index == command.index and message is not None and len(message.payload) > STEP_BYTES:
+                        self._count(-len(message.payload))
                 self._queue = [one for one in self._queue if one[0] != command.index or one[1] is None]
                 self._queued[command.index] = 0
                 self.changed.notify_all()
@@ -175,12 +175,12 @@ class ThreadRunner(SpreadBody):
                     self.host.ended(self.invocation, index)
                     continue
                 try:
-                    if (weight := _weight(message)) <= LARGE_BYTES:
+                    if (weight := len(message.payload)) <= LARGE_BYTES:
                         room = self.host.emitted(self.invocation, index, message)
                     else:
                         room = await budget.run(partial(self.host.emitted, self.invocation, index, message))
                     message = None  # the wire has the message, so this thread need not keep it
-                    if weight:
+                    if weight > STEP_BYTES:
                         with self.lock:
                             self._count(-weight)
                     if room is not None:
@@ -211,7 +211,7 @@ class ThreadRunner(SpreadBody):
             if batch:
                 self._queued = [0] * len(self._queued)
                 for index, message in batch:
-                    if message is not None and _weight(message) > LARGE_BYTES:
+                    if message is not None and len(message.payload) > LARGE_BYTES:
                         self._queued[index] = OUTPUT_QUEUE
                 self.changed.notify_all()
             elif self.running == 0 or self.failure is not None:
@@ -261,9 +261,9 @@ class ThreadRunner(SpreadBody):
 
     def put(self, index: int, message: Message[bytes]) -> None:
         """Queue one message for the wire; waits while its output has no room."""
-        weight = _weight(message)
+        weight = len(message.payload)
         with self.lock:
-            if weight and not self.is_stopped:
+            if weight > STEP_BYTES and not self.is_stopped:
                 self._count(weight)
             while self._queued[index] >= OUTPUT_QUEUE:
                 if self.is_stopped:
@@ -278,7 +278,7 @@ class ThreadRunner(SpreadBody):
                 self._wake_forwarder()
 
     def _count(self, change: int) -> None:
-        """Count large values that were made or sent; called with the lock held."""
+        """Count values of more than `STEP_BYTES` that were made or sent; called with the lock held."""
         self._made = max(0, self._made + change)
         if self._unread is None or not change:
             return
@@ -370,9 +370,3 @@ class ThreadRunner(SpreadBody):
         finally:
             stream.waiters -= 1
         return None
-
-
-def _weight(message: Message[bytes]) -> int:
-    """The bytes of a large value; 0 for a small value, which is not counted."""
-    size = len(message.payload)
-    return size if size > STEP_BYTES else 0
