@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 Answer: TypeAlias = Callable[["Message[bytes] | None", "InvocationError | None"], None]
 """Answers the peer: with the value of the function, if it gives one, or with the error that ended its invocation."""
 
+Emit: TypeAlias = Callable[["Message[bytes]"], "InvocationError | None"]
+
 
 class UnaryTask(LoopRun):
     """Runs one unary invocation. It is also the listener of the request, which gets no further frame.
@@ -44,11 +46,13 @@ class UnaryTask(LoopRun):
         answer: Called once, with the ending. It is also called when the peer is gone, so that the request releases this
             object.
         second: Makes the error of a function that gives a second value.
+        emitted: Called with the value before the invocation ends, since observers of its end may need what the caller
+            makes of the value. Returns the error if the value is refused. None: nothing is to be called.
     """
 
     __slots__ = (
-        *("_answer", "_driver", "_grace", "_has_begun", "_messages", "_second", "_sent", "_timer", "invocation"),
-        *("loop", "name", "task"),
+        *("_answer", "_driver", "_emitted", "_grace", "_has_begun", "_messages", "_second", "_sent", "_timer"),
+        *("invocation", "loop", "name", "task"),
     )
 
     settles = False
@@ -61,6 +65,7 @@ class UnaryTask(LoopRun):
         messages: list[Message[bytes]],
         answer: Answer,
         second: Callable[[], InvocationError],
+        emitted: Emit | None = None,
     ) -> None:
         self.invocation = invocation
         invocation.run = Run.TASK
@@ -71,6 +76,7 @@ class UnaryTask(LoopRun):
         self._messages = messages
         self._answer: Answer | None = answer
         self._second = second
+        self._emitted = emitted
         self._sent: Message[bytes] | None = None
         self._has_begun = False
         self._timer: asyncio.TimerHandle | None = None
@@ -159,10 +165,11 @@ class UnaryTask(LoopRun):
         if self.invocation.is_finished:
             return
         self.invocation.emit(0, message)
-        if self._sent is None:
-            self._end(message, None)
-        else:
+        if self._sent is not None:
             self._end(None, self._second())
+            return
+        refusal = None if self._emitted is None else self._emitted(message)
+        self._end(message if refusal is None else None, refusal)
 
     # The methods that a function calls by its context.
 
@@ -225,7 +232,7 @@ class UnaryTask(LoopRun):
             driver.alarm.drop(self)
         if self._timer is not None:
             self._timer.cancel()
-        self._answer = None  # it refers to the request, which refers to this object
+        self._answer = self._emitted = None  # they refer to the request, which refers to this object
         if answer is not None:
             answer(message, error)
         driver.exited(self)

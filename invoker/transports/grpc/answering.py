@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from invoker.core.budget import STEP_BYTES
 from invoker.core.session import CallSession
-from invoker.core.steps import Close, Emitted, Event, Finished, Open, Send, Step
+from invoker.core.steps import Cancel, Close, Emitted, Event, Finished, Open, Send, Step
 from invoker.core.unary import Held, UnaryInvocation
 from invoker.errors import InternalError, InvocationError, let_go
 from invoker.execution.driver import Driver
@@ -195,23 +195,40 @@ class FramesFirst:
             invocation = driver.engine.open(opening, deadline=self._deadline, plan=held.plan, messages=held.messages)
         except InvocationError as error:
             driver.refused(opening, error)
-            self._answer(opening.id, None, error.with_traceback(None))
+            self._answer(opening.id, [], None, error.with_traceback(None))
             return
         invocation.peer = call.peer
-        answer = partial(self._answer, opening.id)
-        task = UnaryTask(driver, cast(UnaryInvocation, invocation), held.messages, answer, InternalError)
+        frames: list[Any] = []
+        task = UnaryTask(
+            driver, cast(UnaryInvocation, invocation), held.messages,
+            partial(self._answer, opening.id, frames), InternalError, partial(self._emitted, opening.id, frames),
+        )  # fmt: skip
         self._listener = task
         call.listen(task)
         call.accepted()
         task.start()
 
-    def _answer(self, key: str, message: Message[bytes] | None, error: InvocationError | None) -> None:
+    def _emitted(self, key: str, frames: list[Any], message: Message[bytes]) -> InvocationError | None:
+        """Translate the value of the function; returns the error if the session refuses it."""
+        refusal: InvocationError | None = None
+        try:
+            for step in self._session.deliver(Emitted(key, 0, message)):
+                if type(step) is Send:
+                    frames.append(step.frame)
+                elif type(step) is Cancel:
+                    refusal = step.error
+        except InvocationError:
+            raise
+        except Exception:
+            log.exception("a session failed")
+            return InternalError()
+        return refusal
+
+    def _answer(self, key: str, frames: list[Any], _: Message[bytes] | None, error: InvocationError | None) -> None:
         """Translate the ending of the invocation, and end the call."""
-        frames: list[Any] = []
         closed: Close | None = None
         try:
-            steps = [] if message is None else [*self._session.deliver(Emitted(key, 0, message))]
-            for step in (*steps, *self._session.deliver(Finished(key, error))):
+            for step in self._session.deliver(Finished(key, error)):
                 if type(step) is Send:
                     frames.append(step.frame)
                 elif type(step) is Close:
