@@ -15,13 +15,13 @@ import msgspec
 from invoker.context import Context
 from invoker.core.budget import STEP_BYTES, Budget, Limits
 from invoker.core.closed import UnwantedOutput
-from invoker.core.coding import Decode, Encoders
+from invoker.core.coding import Decode, Decoders, Encoders
 from invoker.core.invocation import Awaits, Invocation
 from invoker.core.plan import Plan
 from invoker.core.policy import ErrorPolicy
 from invoker.core.steps import ALL, EndInput, Feed, Open, Step
 from invoker.core.streams import InputStream, OutputStream
-from invoker.errors import InvocationError
+from invoker.errors import InvocationError, UnsupportedMediaType
 from invoker.message import Message, Output
 
 
@@ -68,6 +68,9 @@ class Held:
     def takes(self, step: Step) -> bool:
         """Hold one more step; False if the call is not unary."""
         if type(step) is Feed and step.index == len(self.messages) < self._most and not self.has_ended:
+            decoders, media_type = self.plan.inputs[step.index], step.message.media_type
+            if media_type not in decoders.known and not _is_decoded(decoders, media_type):
+                return False  # the invocation refuses the message, and does not count it
             self.messages.append(step.message)
             self._left -= len(step.message.payload)
             return self._left >= 0
@@ -82,6 +85,14 @@ class Held:
         key = self.opening.id
         feeds = [Feed(key, index, message) for index, message in enumerate(self.messages)]
         return [self.opening, *feeds, EndInput(key)] if self.has_ended else [self.opening, *feeds]
+
+
+def _is_decoded(decoders: Decoders, media_type: str) -> bool:
+    try:
+        decoders.find(media_type)
+    except UnsupportedMediaType:
+        return False
+    return True
 
 
 class UnaryInvocation(Invocation):
