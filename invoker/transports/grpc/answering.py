@@ -76,6 +76,7 @@ class FramesFirst:
         self._stats_of = stats_of
         self._stats: ArrivalStats | None = None
         self._timer: asyncio.TimerHandle | None = None
+        queue_poller.begin_later(self)
 
     def arrived(self, frame: bytes | None) -> bool:
         """Take a frame, or the half-close (None); returns whether more frames are wanted now."""
@@ -110,17 +111,20 @@ class FramesFirst:
         self._give_up().fail(error)
 
     def begin(self) -> None:
-        """Begin the unary call, or wait for the rest of it; called when all frames of this turn have come."""
+        """Begin the unary call, or wait for the rest of it; called when all frames of this turn have come.
+
+        Also called if none has come, so that a drain knows of the call.
+        """
         held = self._held
-        if self._listener is not None or held is None:
+        if self._listener is not None:
             return
         try:
-            is_whole = held.has_ended and len(held.messages) == len(held.plan.inputs)
-            if not held.has_ended and self._waits():
+            if (held is None or not held.has_ended) and self._waits():
                 return
+            is_whole = held is not None and held.has_ended and len(held.messages) == len(held.plan.inputs)
             if self._timer is not None:
                 self._wait_no_more(is_whole=is_whole)
-            if not is_whole:
+            if held is None or not is_whole:
                 self._give_up()
             elif held.plan.function.spec.is_async:
                 self._run_on_loop(held)
@@ -151,7 +155,6 @@ class FramesFirst:
         if not plan.is_unary:
             return False
         self._held = Held(plan, step, engine.limits)
-        self._queue_poller.begin_later(self)
         return True
 
     def _waits(self) -> bool:
