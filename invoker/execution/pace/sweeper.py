@@ -104,6 +104,7 @@ class Sweeper:
         """Forget a thread; does nothing if it is not followed."""
         with self._lock:
             self._followed.discard(thread)
+            thread.seen = None  # the work refers to the thread, so it would have to wait for the garbage collector
 
     def call(self) -> None:
         """Keep the beats going for a while, because a caller needs them."""
@@ -188,16 +189,18 @@ class Sweeper:
     def _beat_followed(self) -> bool:
         """Call ``beat`` of calls that last longer than a beat, and return whether any thread is busy."""
         with self._lock:
-            followed = list(self._followed)
-        for thread in followed:
-            busy = thread.busy
+            found = [(thread, thread.busy) for thread in self._followed]
+        for thread, busy in found:
             if busy is not None and busy is thread.seen:
                 try:
                     busy.beat()
                 except Exception:
                     log.exception("a long call could not be checked")
-            thread.seen = busy
-        return any(thread.seen is not None for thread in followed)
+        with self._lock:
+            for thread, busy in found:
+                if thread in self._followed:
+                    thread.seen = busy
+        return any(busy is not None for _, busy in found)
 
     def _forget(self, call: Any) -> None:
         """Stop watching a call that held nothing for two beats; the next frame that it holds adds it again."""

@@ -369,3 +369,24 @@ def test_closing_wakes_the_thread_at_once(awake):
     thread = awake._thread
     awake.close()
     assert not thread.is_alive()
+
+
+def test_a_thread_that_is_not_followed_any_more_keeps_no_work(awake):
+    """Neither what the sweeper saw at its last beat, nor what it is telling when the thread is forgotten."""
+
+    class Last(Work):
+        """Ends with its first beat."""
+
+        def beat(self) -> None:
+            awake.unfollow(thread)
+            super().beat()
+
+    thread, work = Thread(awake), Last()
+    thread.begin(work)
+    assert work.beats.acquire(timeout=LIMIT_S)
+    two_beats(awake)
+    assert thread.seen is None
+    other = Thread(awake)
+    other.seen = work
+    awake.unfollow(other)
+    assert other.seen is None
