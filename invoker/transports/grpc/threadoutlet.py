@@ -21,7 +21,7 @@ from invoker.transports.grpc.queue_poller import QueuePoller
 
 
 class ThreadOutlet:
-    """The outlet of one call, whose peer has half-closed.
+    """The outlet of one call, whose peer has half-closed; also its listener, which hears if the peer leaves.
 
     Args:
         call: The call.
@@ -32,10 +32,11 @@ class ThreadOutlet:
         turn: The turn of the thread.
     """
 
-    __slots__ = ("_call", "_is_early", "_loop", "_queue_poller", "_threads", "turn")
+    __slots__ = ("_call", "_is_early", "_loop", "_queue_poller", "_threads", "_whole", "turn")
 
     settle_s = 0.0
     is_blocked = False
+    settles = False
 
     def __init__(self, call: LoopCall, queue_poller: QueuePoller, driver: Driver) -> None:
         self.turn = WorkTurn(driver.sweeper)
@@ -44,6 +45,7 @@ class ThreadOutlet:
         self._loop = asyncio.get_running_loop()
         self._queue_poller = queue_poller
         self._is_early = False
+        self._whole: Whole | None = None
 
     def start(self, whole: Whole) -> None:
         """Run the conversation in a thread.
@@ -52,13 +54,17 @@ class ThreadOutlet:
             Overloaded: No thread is free.
         """
         self._queue_poller.opened()  # the thread may post on the queue, which must not be shut down before
+        self._whole = whole
+        self._call.listen(self)
         try:
             self.turn.start(self._threads, whole.run, partial(self._reply, whole))
         except BaseException:
+            self._whole = None
             self._queue_poller.closed()
             raise
 
     def _reply(self, whole: Whole, close: Close) -> None:
+        self._whole = None  # it refers to this object
         frames = whole.sent
         if self._is_early or len(frames) > 1 or (frames and len(frames[0]) > LITTLE_BYTES):
             later(self._loop, self._finish, frames, close)
@@ -93,7 +99,17 @@ class ThreadOutlet:
         """End the call with a status, whatever its thread does."""
         self._call.cut(error)
 
-    # On the loop.
+    # On the loop. The first two are those of `Listener`.
+
+    def arrived(self, frame: bytes | None) -> bool:  # noqa: ARG002 - the interface
+        """Return False, since the peer has half-closed."""
+        return False
+
+    def gone(self) -> None:
+        """End the invocation, although its function still runs."""
+        whole = self._whole
+        if whole is not None:
+            whole.gone()
 
     def _send(self, frames: list[Any], close: Close | None) -> None:
         self._call.accepted()
