@@ -11,7 +11,7 @@ import pytest
 from invoker.errors import Overloaded
 from invoker.execution.bodies.pool import Threads
 from invoker.execution.pace.sweeper import Sweeper
-from invoker.execution.thread.leader_follower import LeaderFollower, Turn
+from invoker.execution.thread.leader_follower import LeaderFollower, Turn, WorkTurn
 
 LIMIT_S = 5.0
 
@@ -169,3 +169,58 @@ def test_nobody_leads_before_the_start():
         transport.leader_follower.start()
     assert transport.leader_follower.leader is None
     transport.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[tuple[Threads, Sweeper]]:
+    threads, sweeper = Threads(1), Sweeper()
+    yield threads, sweeper
+    threads.close()
+    sweeper.close()
+
+
+def test_work_beside_a_loop_has_a_slot_and_is_noticed_when_it_takes_long(pool):
+    """Its thread never leads; the slot is free again before the result is passed on, and nothing is followed then."""
+    threads, sweeper = pool
+    turn, done = WorkTurn(sweeper), threading.Event()
+    seen: list[object] = []
+
+    class Long:
+        beaten = threading.Event()
+
+        def beat(self) -> None:
+            turn.pass_on()
+            self.beaten.set()
+
+    def work() -> str:
+        seen.append((turn.leads, threads.busy, turn in sweeper._followed))
+        turn.begin(Long())
+        seen.append(Long.beaten.wait(LIMIT_S))
+        turn.busy = None
+        return "result"
+
+    def then(result: str) -> None:
+        seen.append((result, threads.busy, turn in sweeper._followed, turn.seen))
+        done.set()
+
+    turn.start(threads, work, then)
+    assert done.wait(LIMIT_S)
+    assert seen == [(False, 1, True), True, ("result", 0, False, None)]
+
+
+def test_R132_work_beside_a_loop_is_refused_without_a_slot_or_a_thread(pool, monkeypatch):
+    """No slot stays taken."""
+    threads, sweeper = pool
+    never: list[object] = []
+    threads.enter()
+    with pytest.raises(Overloaded):
+        WorkTurn(sweeper).start(threads, lambda: None, never.append)
+    threads.leave()
+
+    def refuse(_: object) -> None:
+        raise Overloaded("no thread can be started")
+
+    monkeypatch.setattr(threads, "spawn", refuse)
+    with pytest.raises(Overloaded):
+        WorkTurn(sweeper).start(threads, lambda: None, never.append)
+    assert (threads.busy, never) == (0, [])

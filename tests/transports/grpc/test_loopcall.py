@@ -14,7 +14,9 @@ import pytest
 from invoker._pb.riff import riff_rpc_pb2 as pb
 from invoker.core.budget import ProcessBudget
 from invoker.core.frames import SharedFrames
-from invoker.transports.grpc.loopcall import LoopCall
+from invoker.core.steps import Close
+from invoker.errors import InternalError
+from invoker.transports.grpc.loopcall import LITTLE_BYTES, LoopCall
 from tests.conftest import SLOW
 from tests.transports.grpc.posted import Event, Posted
 from tests.transports.riff import FAST, Riff, data, eventually, form, start
@@ -243,3 +245,99 @@ def test_a_shared_frame_may_be_the_last():
     assert len(frames) == 1
     wire._on_taken(Event())
     assert len(frames) == 0
+
+
+class _Batches(_Turn):
+    """Notes the operations of each batch, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[list[str]] = []
+        self.cancelled: list[object] = []
+
+    def start_server_batch(self, operations: object, tag: object) -> None:
+        super().start_server_batch(operations, tag)
+        self.batches.append([type(one).__name__.removesuffix("Operation") for one in operations])
+
+    def cancel(self, *status: object) -> None:
+        self.cancelled.append(status)
+
+
+HEADERS, MESSAGE, STATUS = "SendInitialMetadata", "SendMessage", "SendStatusFromServer"
+
+
+@pytest.mark.parametrize("frames", [[], [b"x"]])
+def test_a_reply_leaves_at_once_in_one_batch_and_tells_when_it_is_sent(frames):
+    """A thread sends it, so it waits for no turn of the loop; nothing else is sent behind it."""
+    turn = _Batches()
+    wire = LoopCall(turn, turn)
+
+    def done(_: object) -> None:
+        """Is the tag of the batch."""
+
+    wire.reply_at_once(frames, Close(), done)
+    assert turn.posted == [done]
+    assert turn.batches == [[HEADERS, *[MESSAGE] * len(frames), STATUS]]
+    wire.reply([b"again"], Close(InternalError()))
+    wire.finish(2, "again")
+    wire.ask()
+    for flush in turn.flushes:
+        flush()
+    assert len(turn.posted) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_reply_of_the_loop_leaves_at_the_end_of_the_turn(count):
+    """The frames in their order, then the status; the first reply counts."""
+    turn = _Batches()
+    wire = LoopCall(turn, turn)
+    wire.reply([b"x"] * count, Close())
+    wire.reply([b"again"], Close(InternalError()))
+    assert turn.batches == []
+    while turn.flushes:
+        turn.flushes.pop()()
+    if count == 2:
+        assert turn.batches == [[HEADERS, MESSAGE]]
+        wire._on_sent(_Frame())
+    assert [one for batch in turn.batches for one in batch] == [HEADERS, *[MESSAGE] * count, STATUS]
+
+
+def test_a_large_reply_of_the_loop_leaves_at_once_and_is_counted():
+    """Its bytes are those of the process until the peer has taken them."""
+    turn = _Batches()
+    wire = LoopCall(turn, turn)
+    wire.reply([bytes(LITTLE_BYTES + 1)], Close())
+    assert turn.batches == [[HEADERS, MESSAGE, STATUS]]
+    assert turn.posted == [wire._on_taken]
+    wire.cut(InternalError("cut"))
+    assert turn.cancelled == [(13, str(InternalError("cut")))]
+
+
+def test_another_listener_gets_what_still_comes_unless_the_call_is_over():
+    """A call that is over refers to no listener any more."""
+    turn, first, second = _Batches(), _Hearer(), _Hearer()
+    wire = LoopCall(turn, turn)
+    wire.open(first)
+    wire.listen(second)
+    wire._on_read(_Frame())
+    assert (first.heard, second.heard) == ([], [b"frame"])
+    wire._on_close(Event())
+    wire.listen(first)
+    wire._on_read(_Frame())
+    assert (first.heard, second.heard) == ([], [b"frame"])
+
+
+def test_a_listener_that_ends_its_call_is_asked_for_no_more():
+    """Although it wants more frames: no receive is posted behind the status."""
+    turn = _Batches()
+    wire = LoopCall(turn, turn)
+
+    class Ending(_Hearer):
+        def arrived(self, frame: bytes | None) -> bool:
+            wire.reply([], Close())
+            return True
+
+    wire.open(Ending())
+    before = len(turn.posted)
+    wire._on_read(_Frame())
+    assert len(turn.posted) == before
