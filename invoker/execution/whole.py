@@ -119,10 +119,6 @@ class Whole(Keeping):
             self.leave()
         return self.closed or Close()
 
-    def gone(self) -> None:
-        """End the invocation, because the peer has left (R-115); from another thread, while the function runs."""
-        self._end(Cancelled())
-
     # What the peer has sent.
 
     def _receive(self, frames: Iterable[Any]) -> None:

@@ -109,7 +109,7 @@ class ThreadOutlet:
         """End the invocation, although its function still runs."""
         whole = self._whole
         if whole is not None:
-            whole.gone()
+            whole.break_off(Cancelled())  # R-115
 
     def _send(self, frames: list[Any], close: Close | None) -> None:
         self._call.accepted()
