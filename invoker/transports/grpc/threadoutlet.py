@@ -106,10 +106,10 @@ class ThreadOutlet:
         return False
 
     def gone(self) -> None:
-        """End the invocation, although its function still runs."""
+        """End the invocation (R-115), although its function still runs in a thread."""
         whole = self._whole
         if whole is not None:
-            whole.break_off(Cancelled())  # R-115
+            whole.break_off(Cancelled())
 
     def _send(self, frames: list[Any], close: Close | None) -> None:
         self._call.accepted()

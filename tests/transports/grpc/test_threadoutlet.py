@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from invoker.core.steps import Close
-from invoker.errors import Cancelled, InternalError, Overloaded
+from invoker.errors import Cancelled, InternalError, InvocationError, Overloaded
 from invoker.execution.driver import Driver
 from invoker.transports.grpc.loopcall import LITTLE_BYTES
 from invoker.transports.grpc.threadoutlet import ThreadOutlet
@@ -81,8 +81,8 @@ class Whole:
         assert self.go.wait(5)
         return self.close
 
-    def gone(self) -> None:
-        self.is_gone = True
+    def break_off(self, error: InvocationError) -> None:
+        self.is_gone = isinstance(error, Cancelled)
 
 
 class World:
