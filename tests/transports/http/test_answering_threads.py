@@ -29,8 +29,10 @@ def _closed() -> Iterator[None]:
 async def test_a_sync_function_runs_in_a_thread() -> None:
     """The loop answers; the thread is free again before that."""
     seen: list[tuple[int, int]] = []
+    go = threading.Event()
 
     def noted(x: int) -> int:
+        go.wait(20)
         seen.append((threading.get_ident(), asked.driver.threads.busy))
         return x * x
 
@@ -39,10 +41,12 @@ async def test_a_sync_function_runs_in_a_thread() -> None:
     (invocation,) = asked.driver.engine.running.values()
     assert invocation.peer is asked.request.peer
     assert len(asked.driver.direct) == 1
+    go.set()
     assert await asked.answered() == [(200, b"9")]
     ((thread, busy),) = seen
     assert (thread != threading.get_ident(), busy) == (True, 1)
-    assert (asked.driver.threads.busy, asked.driver.direct, asked.driver.engine.running) == (0, set(), {})
+    await until(lambda: not asked.driver.direct)
+    assert (asked.driver.threads.busy, asked.driver.engine.running) == (0, {})
     assert asked.request.peer.number == 200
 
 
