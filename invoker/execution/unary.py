@@ -91,13 +91,14 @@ class UnaryBody(Keeping):
         self._message = message
 
     def break_off(self, error: InvocationError | None) -> None:
-        """End the invocation, unless it has ended."""
-        if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
-            error = Cancelled()  # the function may have returned because of the cancel
-        if type(error) is Cancelled:
-            error = why_gone(error, self.cut_by, self._deadline)
-        if self.invocation.finish(error):
-            self.driver.engine.close(self.invocation)
+        """End the invocation, unless it has ended; from any thread."""
+        with self.lock:
+            if error is None and self.is_long and (self.cut_by is not None or self.outlet.is_gone()):
+                error = Cancelled()  # the function may have returned because of the cancel
+            if type(error) is Cancelled:
+                error = why_gone(error, self.cut_by, self._deadline)
+            if self.invocation.finish(error):
+                self.driver.engine.close(self.invocation)
 
     def tell_end(self, index: int) -> None:
         """Do nothing: the only output ends with the invocation."""

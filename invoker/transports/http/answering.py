@@ -15,7 +15,7 @@ from typing import Any, cast
 from invoker.core.http import BodyChunk, Response
 from invoker.core.steps import Close
 from invoker.core.unary import UnaryInvocation
-from invoker.errors import DeadlineExceeded, InternalError, InvocationError
+from invoker.errors import Cancelled, DeadlineExceeded, InternalError, InvocationError
 from invoker.execution.bodies.runner import later
 from invoker.execution.driver import Driver
 from invoker.execution.loop.unary import UnaryTask
@@ -117,7 +117,7 @@ class ThreadReply:
         if refused is not None:
             self._answer(None, refused)
         elif timeout_s is not None:
-            self._timer = self._loop.call_later(timeout_s, body.fail, DeadlineExceeded())
+            self._timer = self._loop.call_later(timeout_s, self.fail, DeadlineExceeded())
 
     def _done(self, ending: tuple[Message[bytes] | None, InvocationError | None]) -> None:
         later(self._loop, self._answer, *ending)
@@ -154,11 +154,17 @@ class ThreadReply:
         return True
 
     def gone(self) -> None:
-        """Do nothing: the sweeper notices that the client has left."""
+        """End the invocation, because the client has left (R-115), although its function still runs."""
+        self._break_off(Cancelled())
 
     def fail(self, error: InvocationError) -> None:
         """End the invocation with an error, whatever its function does."""
         self.body.fail(error)
+        self._break_off(error)
+
+    def _break_off(self, error: InvocationError) -> None:
+        if self.body.is_open:
+            self.body.break_off(error)
 
 
 class BodyFirst:
