@@ -115,12 +115,12 @@ def litserve(_work: str, port: int) -> None:
 
 
 def http_square(request: Any) -> Any:
-    """A function of functions-framework."""
+    """Return the square of a number, for functions-framework."""
     return json.dumps(request.get_json() ** 2), {"content-type": "application/json"}
 
 
 def http_echo(request: Any) -> Any:
-    """A function of functions-framework."""
+    """Return the text of the request, for functions-framework."""
     return request.get_data(as_text=True), {"content-type": "text/plain"}
 
 

@@ -323,7 +323,7 @@ class Two(NamedTuple):
 
 @function
 def two_outputs(plans: Iterator[list[int]]) -> Two:
-    """Two outputs; the first value has how many numbers each yields: -1: without end; -2: one number and an error."""
+    """Two outputs; the first value has a count for each: -1 means numbers without end, -2 one number and an error."""
     left, right = next(plans)
     return Two(_planned(left), _planned(right))
 

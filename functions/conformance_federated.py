@@ -63,7 +63,7 @@ def moody(updates: Iterator[bytes], model: bytes) -> Iterator[bytes]:
     total = int(model)
     for one in updates:
         if one == b"raise":
-            raise ValueError("an update asks for that")
+            raise ValueError("an update requests a failure")
         if one == b"early":
             yield b"-1"
             return

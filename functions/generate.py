@@ -185,7 +185,7 @@ RECALLS: dict[str, Callable[[list[Turn], list[Turn]], str | None]] = {
 
 
 def limited(tokens: Iterable[str], most: int) -> Iterator[str]:
-    """The first tokens only."""
+    """Yield the first ``most`` tokens only."""
     for _, token in zip(range(most), tokens, strict=False):
         yield token
 

@@ -153,7 +153,7 @@ def fill(template: Annotated[str, Field(min_length=1)], **values: str) -> str:
 
 @function(options=[toolbridge.ToolInfo(cacheable=True)])
 def book(isbn: Annotated[str, Field(rules="isbn")]) -> dict[str, str]:
-    """Tell the parts of an ISBN.
+    """Split an ISBN into its parts.
 
     Args:
         isbn: 13 digits, with hyphens or without.
@@ -164,5 +164,5 @@ def book(isbn: Annotated[str, Field(rules="isbn")]) -> dict[str, str]:
 
 @function
 def caller(context: Context) -> dict[str, str]:
-    """Tell what the host says of this call."""
+    """Return the config that the host sent with this call."""
     return {str(name): str(value) for name, value in (context.config(dict) or {}).items()}

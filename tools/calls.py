@@ -113,7 +113,7 @@ class Counted:
             if (now := self._told()) == before:
                 return now
             before = now
-        raise RuntimeError("the server works on although nobody calls it")
+        raise RuntimeError("the server does not become idle after the calls")
 
     def _told(self) -> PerFile:
         self._stream.write(b"?")

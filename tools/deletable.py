@@ -34,7 +34,7 @@ _LIMIT_S = 300.0
 def main(arguments: Sequence[str]) -> int:
     """Delete each protocol, print what breaks, and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m tools deletable", description=__doc__)
-    options.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; default all")
+    options.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)}; default: all")
     args = options.parse_args(arguments)
     if unknown := set(args.names) - set(NAMES):
         options.error(f"{', '.join(sorted(unknown))} cannot be deleted")

@@ -132,9 +132,9 @@ def _one(number: int, lines: Sequence[str]) -> Fault:
         elif colon and name in fields:
             fields[name] = value
         else:
-            raise ValueError(f"record {number} of faults has a line that is no part of one: {line!r}")
+            raise ValueError(f"record {number} of faults has an unknown line: {line!r}")
     if not (fields["file"] and fields["test"] and sides["-"]):
-        raise ValueError(f"record {number} of faults needs a file, a test, and a line that is there")
+        raise ValueError(f"record {number} of faults needs a file, a test, and a line to be replaced")
     old, new = ("".join(f"{line}\n" for line in sides[side]) for side in "-+")
     return Fault(number, fields["file"], fields["test"], old, new)
 

@@ -21,7 +21,7 @@ RECORD = Path(__file__).parent / "gates.json"
 def main(arguments: Sequence[str], record: Path = RECORD) -> int:
     """Measure and print the figures, compare or record them, and return the exit code."""
     options = argparse.ArgumentParser(prog="python -m tools gates", description=__doc__)
-    options.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default all")
+    options.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}; default: all")
     options.add_argument("--write", action="store_true", help="record the figures")
     args = options.parse_args(arguments)
     if unknown := set(args.parts) - PARTS.keys():

@@ -180,7 +180,7 @@ async def list_actions(stage: Stage) -> None:
 
 @scenario("ET-92", "E-124", function="upper")
 async def accept_extension(stage: Stage) -> None:
-    """A config may ask for the type of an output; an impossible one aborts; without negotiation it is not read."""
+    """A config can choose an output's type; an impossible type aborts; without the extension, the config is ignored."""
     for accept, media_type in (
         ("application/json", JSON),
         ("application/json;q=0.5, text/plain", TEXT),

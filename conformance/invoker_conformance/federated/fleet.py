@@ -1,4 +1,4 @@
-"""`Fleet`: what a scenario of a federated chapter uses: sessions of one or many devices."""
+"""`Fleet`: makes the sessions of one or many devices for the scenarios of the federated chapters."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Asker(Probe):
         return self.target.http_at.of(function)
 
     async def _answers(self, function: str) -> grpc.StatusCode:
-        """Ask for the metadata of a model; a wrong answer also shows that the model exists."""
+        """Request the metadata of a model; returns NOT_FOUND for a 404, and otherwise OK, even for a wrong answer."""
         with suppress(Failure):
             async with self.aside():
                 if (await self.ask(METADATA, function=function)).status == _MISSING:

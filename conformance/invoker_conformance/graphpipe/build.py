@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a table.
+    """A number field of a FlatBuffers table.
 
     Attributes:
         form: The format letter of `struct`.

@@ -31,7 +31,7 @@ async def number_of_names(asker: Asker) -> None:
 
 @scenario("GT-33", "G-054", function="arithmetic")
 async def wrong_names(asker: Asker) -> None:
-    """Unknown names, other cases among them, and duplicates are refused; the message names them."""
+    """Unknown names, such as those with a capital letter, and duplicates are refused; the message contains the name."""
     for name in ("middle", "Left", "left ", "input2", "sum", "0"):
         await asker.refuses(both((name, "right")), 4, mentions=[name])
     for names in (("left", "left"), ("left", "input0"), ("", "left")):

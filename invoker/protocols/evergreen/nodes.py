@@ -74,7 +74,7 @@ class Reference:
 
 
 class Node:
-    """One node.
+    """A node of a session, with the fragments received so far.
 
     Attributes:
         id: The id as its producer chose it.

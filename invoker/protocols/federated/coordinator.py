@@ -198,7 +198,7 @@ class RoundCoordinator:
         return task
 
     def check_in(self, device: Device, checkin: Checkin) -> None:
-        """Wait for a round."""
+        """Let a device wait for a round, or reject it with a notice."""
         member, population = self._members[device], self._find(checkin)
         if member.is_over:
             return  # the conversation has already ended, and the mailbox has the end

@@ -83,7 +83,7 @@ class RoundContext:
 
 
 class Member:
-    """One device.
+    """A connected device, as the coordinator sees it.
 
     Attributes:
         device: The session of the device.

@@ -62,7 +62,7 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 
     @property
     def keeps_given(self) -> bool:
-        """Whether the inputs are still needed, for rows or for a batch."""
+        """Whether the inputs are kept after the check, since they may be cut into rows or joined into a batch."""
         return self.rows is not None or self.kind is not None
 
     @property

@@ -11,7 +11,7 @@ from invoker.settings.setting import setting
 
 @dataclass(frozen=True, slots=True)
 class BridgeSettings:
-    """Limits and defaults.
+    """The limits and defaults of the tool bridge.
 
     Attributes:
         message_bytes: The largest request and the largest result (T-062, T-063).

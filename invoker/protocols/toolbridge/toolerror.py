@@ -9,7 +9,7 @@ from invoker.protocols.toolbridge.wire import KINDS
 
 
 class ToolError(StatusError):
-    """A function raises it to choose the kind, the text and the details of the error that the caller of the tool gets.
+    """Raised by a function to choose the kind, the text and the details of the error that the caller of the tool gets.
 
     Callers of other protocols get the status of the kind, and the text.
 

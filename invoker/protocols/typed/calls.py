@@ -106,7 +106,7 @@ class MediaTypes(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One method.
+    """A gRPC method that calls a function.
 
     Attributes:
         spec: The spec of the function.

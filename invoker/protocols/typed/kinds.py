@@ -172,7 +172,7 @@ Kind: TypeAlias = (
 
 @dataclass(slots=True, eq=False)
 class FieldDef:
-    """A field of a message.
+    """The definition of a field of a protobuf message.
 
     Attributes:
         name: The name of the field.
@@ -199,7 +199,7 @@ class FieldDef:
 
 @dataclass(slots=True, eq=False)
 class MessageDef:
-    """A message.
+    """The definition of a protobuf message.
 
     Attributes:
         name: The name within the package.
@@ -214,7 +214,7 @@ class MessageDef:
 
 @dataclass(slots=True, eq=False)
 class EnumDef:
-    """An enum.
+    """The definition of a protobuf enum.
 
     Attributes:
         name: The name within the package.

@@ -27,10 +27,10 @@ from invoker.protocols.typed.types import Types
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """A method with its messages.
+    """A gRPC method, with the definitions of its messages.
 
     Attributes:
-        call: How it is called.
+        call: How the method calls its function.
         request: The request message.
         response: The response message.
     """

@@ -212,7 +212,7 @@ def _text_of(name: str, value: Any, where: str) -> str | None:
         return "true" if value else "false"
     if isinstance(value, str) or (isinstance(value, int) and value in _INT32):
         return str(value)
-    raise DecodeError(f"{where}the attribute {name!a} is neither a text, a truth value nor a number of 32 bits")
+    raise DecodeError(f"{where}the attribute {name!a} is neither a text, a boolean nor an integer of 32 bits")
 
 
 def _payload(kind: str, data: msgspec.Raw | None, packed: msgspec.Raw | None, where: str) -> tuple[str, bytes]:

@@ -45,7 +45,7 @@ _NO_BINDER: Final = Binder(FunctionSpec(""))
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One parameter.
+    """A parameter of a function, and how requests give it values.
 
     Attributes:
         name: The name of the input.

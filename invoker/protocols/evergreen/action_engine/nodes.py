@@ -18,7 +18,7 @@ OVERHEAD = 128
 
 
 class Node:
-    """One node.
+    """A node of a session: a sequence of chunks, written by the peer or by an action.
 
     Attributes:
         id: The id that the peer has chosen.

@@ -125,7 +125,7 @@ def content_of(reading: Reading, metadata: pb.ChunkMetadata, parts: list[bytes |
 
 
 def decoded(reading: Reading, payload: bytes, media_type: str) -> Any:
-    """The value of a leaf.
+    """Decode the payload of a leaf.
 
     Raises:
         CallFailed: The payload does not fit its media type.

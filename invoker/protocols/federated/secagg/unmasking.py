@@ -49,7 +49,7 @@ class Cohort(msgspec.Struct, frozen=True):
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """The keys of the own masks of the included devices, and the noise keys of the missing ones, in order."""
+    """Recovered keys: for each included device the key of its own mask, for each missing device its noise key."""
 
     own: Sequence[bytes]
     noise: Sequence[bytes]

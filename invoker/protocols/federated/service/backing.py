@@ -163,7 +163,7 @@ class RoundReactor(SessionReactor):
 
 
 class _Silent:
-    """The wire of a conversation without a peer."""
+    """The wire of an invocation without a client, which sends and receives nothing."""
 
     is_gone = False
     headers: tuple[tuple[str, str], ...] = ()

@@ -222,7 +222,7 @@ class RoundLeadership:
         return False
 
     def _end(self, why: Refused) -> None:
-        log.debug("the space of a leader has ended: %s", why.reason.value)
+        log.debug("the store's space of a population's leader has ended: %s", why.reason.value)
         self._ended.set()
 
 

@@ -59,10 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    parser.add_argument("functions", metavar="FUNCTION", nargs="+", help="mymod:fn, which plans may name")
+    parser.add_argument("functions", metavar="FUNCTION", nargs="+", help="a function that plans may name, as mymod:fn")
     what = parser.add_argument_group("what the device is")
     what.add_argument("--server", metavar="HOST:PORT", required=True, help="the gRPC port of the server")
-    what.add_argument("--population", metavar="NAME", required=True, help="whose rounds it takes part in")
+    what.add_argument("--population", metavar="NAME", required=True, help="the population in whose rounds to take part")
     what.add_argument(
         "--examples", metavar="ENTRYPOINT", default="",
         help="mymod:fn that returns an iterable of examples; it may take the device's number and how many there are; "

@@ -45,16 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("file", metavar="ROUNDS", help="the file of rounds that a server would be given")
     what = parser.add_argument_group("who takes part")
-    what.add_argument("--devices", metavar="N", type=count, default=1000, help="of each population; default 1000")
+    what.add_argument(
+        "--devices", metavar="N", type=count, default=1000, help="devices of each population; default 1000"
+    )
     what.add_argument(
         "--population", metavar="NAME", action="append", default=[], help="simulate this one; repeatable; default: all"
     )
-    what.add_argument("--rounds", metavar="N", type=count, default=0, help="of each task; default: as the file says")
+    what.add_argument("--rounds", metavar="N", type=count, default=0, help="rounds of each task; default: as in ROUNDS")
     what.add_argument(
         "--dropout", metavar="P", type=_part, default=0.0,
-        help="how probable it is that a device leaves, at any point of a conversation; default 0",
+        help="the probability that a device leaves, at any point of a conversation; default 0",
     )  # fmt: skip
-    what.add_argument("--seed", metavar="N", type=_whole, default=0, help="of all that is left to chance; default 0")
+    what.add_argument("--seed", metavar="N", type=_whole, default=0, help="seed of all random choices; default 0")
     sent = parser.add_argument_group("what devices send")
     sent.add_argument(
         "--examples", metavar="ENTRYPOINT", default="",
@@ -71,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     when = parser.add_argument_group("how long things take")
     when.add_argument(
         "--latency", metavar="TIMES", type=_spread, default=read_spread("lognormal:0.05,0.5"),
-        help="of each frame, one way, as of a device; default lognormal:0.05,0.5",
+        help="the delay of each frame, in either direction; default lognormal:0.05,0.5",
     )  # fmt: skip
     when.add_argument(
         "--train-s", metavar="TIMES", type=_spread, default=read_spread("lognormal:2,0.5"),
@@ -79,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     when.add_argument(
         "--every-s", metavar="SECONDS", type=_seconds, default=0.0,
-        help="about how often a device comes, if its retry window does not say later; default: so often that a round "
-        "fills in half the time that it has, and each minute at least",
+        help="about how often a device checks in, unless its retry window is later; default: so often that a round "
+        "fills in half of its time, and each minute at least",
     )  # fmt: skip
     shown = parser.add_argument_group("what is shown")
     shown.add_argument(

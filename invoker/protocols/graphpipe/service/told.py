@@ -28,7 +28,7 @@ def can_tell(model: Model) -> bool:
 
 
 class ToldSession:
-    """One inference.
+    """Runs one inference.
 
     Args:
         inferences: The inferences, with the limits and the log.

@@ -52,7 +52,7 @@ class Plan:
 
 
 def make_plan(args: argparse.Namespace, known: Known = NOTHING) -> Plan:
-    """Understand the arguments.
+    """Turn the arguments of the command line into a plan of the call.
 
     Args:
         args: The parsed arguments.

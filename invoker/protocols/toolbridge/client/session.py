@@ -137,7 +137,7 @@ class ToolSession:
         return answer.message
 
     async def info(self) -> SessionInfo:
-        """Ask what the bridge knows about the session."""
+        """Ask the bridge for its data about the session."""
         request = pb.GetSessionInfoRequest(session_id=self.id)
         return info_in(await self._link.ask("GetSessionInfo", request, pb.SessionInfo))
 

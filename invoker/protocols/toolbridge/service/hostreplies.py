@@ -154,7 +154,7 @@ M = TypeVar("M", bound=Protobuf)
 
 
 def read(kind: type[M], data: bytes) -> M:
-    """A message of the host's.
+    """Parse a message that the host has sent.
 
     Raises:
         NestedError: The bytes are no message of this kind.

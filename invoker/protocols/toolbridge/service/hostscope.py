@@ -50,8 +50,8 @@ class HostScope:
     """The scope of the tools of one host session.
 
     Args:
-        host_sessions: Knows the local tools.
-        driver: Runs them.
+        host_sessions: The host sessions, with the local tools.
+        driver: Runs the local tools.
         session: The session whose host is called back.
     """
 

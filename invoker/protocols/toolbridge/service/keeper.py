@@ -1,14 +1,14 @@
-"""`HostKeeper`: keeps `HostSessions` of the tool bridge and the store true to each other, on the loop.
+"""`HostKeeper`: keeps `HostSessions` of the tool bridge consistent with the store, on the event loop.
 
-It is a subscriber of the store for each host session that this process knows: it is notified of the end of the
-session's space, and holds the space while a call runs in it. It asks the store about a session at most once a
-second, however many calls run, so its actions are up to a second late:
+It subscribes to the store for each host session of this process: it is notified when the session's space ends, and
+holds the space while a call runs in it. It makes at most one request to the store per session and second, so its
+actions are up to a second late:
 
-* a use here reaches the store a second later at most, and counts from then on;
-* the space is also held or released by then; a call that is shorter costs no question;
-* before a space is dropped, `settle` makes this certain.
+* a use of a session in this process reaches the store within a second, and extends the session from then on;
+* the space is held or released within a second too; a shorter call needs no request;
+* before a space is dropped, `settle` waits for these requests.
 
-When a space is gone, what still runs in its session is asked to end.
+When a space is gone, the calls that still run in its session are cancelled.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _PARTS = 4
 
 
 class HostKeeper:
-    """The loop's side of `HostSessions`.
+    """Keeps `HostSessions` consistent with the store; its state belongs to the event loop.
 
     Args:
         host_sessions: The host sessions of this process.
-        driver: Knows the loop, the store, and what runs.
+        driver: The driver, with the event loop, the store, and the running invocations.
     """
 
     def __init__(self, host_sessions: HostSessions, driver: Driver) -> None:

@@ -42,7 +42,7 @@ _CAPABILITIES = {
 
 
 class Row(NamedTuple):
-    """One rpc.
+    """An rpc of the bridge, and how it is served.
 
     Attributes:
         name: The name of the method.

@@ -34,15 +34,15 @@ class Watch:
 
     Args:
         host_sessions: The host sessions.
-        driver: Knows what runs.
-        settings: Whether and where there is an audit log.
-        summed: Gives the sums of all workers; None: there is only this process.
+        driver: The driver, which counts running invocations.
+        settings: The settings; an audit log is kept if they name its file.
+        summed: Returns the sums over all workers; None: there is only this process.
         is_lame: Returns whether the process is about to stop.
 
     Attributes:
         audit: The audit log; None: there is none.
         dependencies: Whether each dependency of the bridge works, by name; None: it was not yet tried.
-        groups: Functions that give further dependencies, which come and go.
+        groups: Functions that return further dependencies, which may change at any time.
         tally: The counts.
     """
 

@@ -11,7 +11,7 @@ from invoker.codecs.schema import NOTHING, plain_value
 
 
 class Example(NamedTuple):
-    """One call.
+    """An example call, from a docstring.
 
     Attributes:
         text: The text as the author wrote it.

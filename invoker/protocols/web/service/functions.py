@@ -51,7 +51,7 @@ class FunctionsService(Service):
 
 
 class Page(NamedTuple):
-    """A document, encoded.
+    """A document as it is sent.
 
     Attributes:
         body: The JSON document.
@@ -68,7 +68,7 @@ class FunctionsHandler:
     Args:
         engine: The engine, which has the functions and their codecs.
         spoken: Returns the protocols that are served now, with their addresses.
-        hides: Says whether a function has no path, because something else is served at the path of its name.
+        hides: Returns whether a function has no path, because something else is served at the path of its name.
 
     Attributes:
         paths: For each path that is served, the method that makes the document.

@@ -51,10 +51,10 @@ class AgentHouse:
         return importlib.util.find_spec("dspy") is not None
 
     async def prepare(self, agent: Agent) -> Agent:
-        """Give an agent its runner.
+        """Return a copy of the agent that has a DSPy runner.
 
         Raises:
-            BridgeError: DSPy refuses it.
+            BridgeError: DSPy refuses the agent.
         """
         react = await asyncio.to_thread(_react)  # the first import takes most of a second
         try:

@@ -28,7 +28,7 @@ class Run:
     """One run of an agent.
 
     Args:
-        host_sessions: Knows the session of the run.
+        host_sessions: The host sessions of this process, with that of the run.
         agent: The agent.
         running: The run's entry in `HostSessions`.
         given: The inputs of the signature.
