@@ -181,7 +181,7 @@ async def text_markdown_as_text(stage: Stage) -> None:
 
 @scenario("ET-71", "E-047", "E-113", function=("octets", "kind", "items", "upper"))
 async def unsupported_mime(stage: Stage) -> None:
-    """An image is bytes for a parameter of bytes or without a type, and a bad input for one of text."""
+    """An image reaches a parameter of bytes, or without a type, as bytes; for a text parameter it is a bad input."""
     image = F("p", m="image/png", d=PNG)
     await stage.succeeds(OCTETS_OF_P, image, r=[PNG])
     await stage.succeeds(KIND_OF_P, image, r=[{"value": seen(PNG)}])

@@ -69,7 +69,7 @@ class Secret:
         return secagg_pb.ShareKeysResponse(encrypted_key_shares=sealed)
 
     def open(self, request: secagg_pb.MaskedInputCollectionRequest) -> str:
-        """Decrypt the shares of the others; returns an error in them, or an empty text."""
+        """Decrypt the shares of the other devices; returns a text about the first error, or ""."""
         if len(request.encrypted_key_shares) != len(self.pairs):
             return f"{len(request.encrypted_key_shares)} entries for {len(self.pairs)} devices (F-117)"
         for index, sealed in enumerate(request.encrypted_key_shares):

@@ -97,7 +97,7 @@ async def eligibility_of_another_version(fleet: Fleet) -> None:
 
 @scenario("F-042", function="solo")
 async def eligibility_that_nobody_asked_for(fleet: Fleet) -> None:
-    """Eligibility that was not requested is a filter: only the task that it names is assigned."""
+    """Eligibility info that was not requested is respected: only a task that it names is assigned."""
     async with fleet.joined(weights={"sum": 1.0}) as (device,):
         if device.info.task_name != "sum":
             raise device.failure(f"the task {device.info.task_name}", "sum (F-042)")

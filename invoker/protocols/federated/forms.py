@@ -37,7 +37,7 @@ class Form(msgspec.Struct, frozen=True):
         return self.kept.get(self.key)
 
     def keep(self, packed: Packed) -> Packed:
-        """Keep the bytes for the next conversation; returns the bytes that were kept first."""
+        """Keep the bytes for later conversations, unless bytes are kept already; returns the kept bytes."""
         return self.kept.setdefault(self.key, packed)
 
 

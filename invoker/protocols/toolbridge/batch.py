@@ -197,7 +197,7 @@ class BatchExecuteTools(UnarySession[Any]):
 
     @property
     def _left(self) -> int:
-        """How many bytes remain for one more result or long error, after a short entry for each item."""
+        """How many bytes of the response remain for values and long errors; short entries are already reserved."""
         most = self.host_sessions.settings.message_bytes
         return max(0, most - min(_ITEM_BYTES * len(self._request.items), most // 2) - self._given)
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class ScalarKind:
-    """A number, a truth value, a text or bytes.
+    """A number, a boolean, a text or bytes.
 
     Attributes:
         proto: The type's name in protobuf.

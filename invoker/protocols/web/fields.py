@@ -56,7 +56,7 @@ class Field(msgspec.Struct, frozen=True):
         is_list: Whether its value is a list, whose items may be given one by one.
         is_bytes: Whether its values are bytes.
         is_json: Whether a single text is parsed as JSON; otherwise the text is the value, or an item of the list.
-        is_scalar: Whether it is a text, a number or a truth value, to which no object can be converted.
+        is_scalar: Whether it is a text, a number or a boolean, to which no object can be converted.
         is_bare: Whether it has no annotation; then an object or a form whose names are all parameters gives values to
             those parameters (H-245).
         takes_object: Whether a whole JSON object may be its value.

@@ -83,7 +83,7 @@ class RoundBacking:
         return secrets.token_urlsafe(18)
 
     def aggregate(self, session: AggregatingSession) -> Callable[[Word], None]:
-        """Run the conversation of a round; returns a function that passes it a message in a later turn."""
+        """Run the conversation of a round; returns a function that passes a message to it in a later turn."""
         reactor = RoundReactor(session, _Silent(), self._driver, _ignore, hard_bytes=_ROUND_BYTES, window=AHEAD,
                                fetch=_no_fetch)  # fmt: skip
         return lambda word: self._call(reactor.arrived, word)

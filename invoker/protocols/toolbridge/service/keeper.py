@@ -215,7 +215,7 @@ class _Post:
             asyncio.get_running_loop().call_soon(self._gone, why.reason)
 
     def _listen_again(self) -> None:
-        """Subscribe and hold again, since the store could not be reached; it then reports whether the space is gone."""
+        """Subscribe and hold again, since the store could not be reached; `_ended` is called if the space is gone."""
         if self._has_left:
             return
         is_held = self._holder is not None

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="FOLDER",
-        help="directory to write to, below the name of the package; prints the path",
+        help="write each file below this folder, in a subfolder for its package, and print the path",
     )
     parser.add_argument(
         "--allow-pickle", action="store_true", help="load a .pkl, which runs any code it holds with all your rights"
