@@ -33,7 +33,7 @@ from invoker.core.catalog import Catalog
 from invoker.core.engine import Engine
 from invoker.core.invocation import Invocation
 from invoker.core.steps import Close, Open
-from invoker.errors import InternalError, InvocationError, StartupError
+from invoker.errors import DeadlineExceeded, InternalError, InvocationError, StartupError
 from invoker.execution.bodies.runner import Runner
 from invoker.execution.driver import Driver, DriverSettings
 from invoker.execution.isolation.asking import PipeScope
@@ -306,8 +306,10 @@ class _Reactor(SessionReactor):
         super().__init__(session, line, driver, _closed, window=WINDOW, fetch=_no_fetch)
 
     def _admit(self, step: Open) -> Invocation:
-        invocation = super()._admit(step)
         begun = self._storing.begun  # type: ignore[attr-defined]  # it is a `ChildSession`
+        if begun.deadline is not None and time.monotonic() >= begun.deadline:
+            raise DeadlineExceeded  # this process came to it late; the cancellation may still wait in the pipe
+        invocation = super()._admit(step)
         invocation.context.invocation_id = step.id
         invocation.context.deadline = begun.deadline
         return invocation

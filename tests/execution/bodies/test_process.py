@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from invoker.errors import DeadlineExceeded, FunctionError, LimitExceeded, Status
+from invoker.execution.isolation.child import Child
 from invoker.execution.isolation.faults import ChildDied, MemoryExceeded
+from invoker.execution.isolation.frames import Stop
 from tests.execution.isolation import functions as f
 from tests.execution.isolation.world import serving, until
 
@@ -95,10 +97,17 @@ async def test_a_function_that_spins_is_told_of_at_once_and_killed_within_a_seco
         await until(lambda: not world.driver.leaving)
 
 
+@pytest.mark.parametrize("is_told", [True, False])
 async def test_a_function_whose_time_is_over_before_it_begins_never_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
 ) -> None:
-    """Its process came to it late; if it says so in time, it is not killed, and the next call is served."""
+    """Its process came to it late; if it says so in time, it is not killed, and the next call is served.
+
+    It need not be told that the call is over: that may come to it later than the call.
+    """
+    send = Child.send
+    if not is_told:
+        monkeypatch.setattr(Child, "send", lambda child, frame: isinstance(frame, Stop) or send(child, frame))
     monkeypatch.setattr("invoker.execution.bodies.process._LATE_S", 60)  # it is stopped for a part of this
     path = tmp_path / "began"
     async with serving(f.deaf, f.square, grace_s=60) as world:
