@@ -283,9 +283,8 @@ class _Host:
     async def _tell_done(self, done: Done) -> None:
         """Report the ending, and that user code has returned.
 
-        Both go in one frame if user code returns soon, as it mostly does.
-
-        So the caller's next call finds this child already idle.
+        Both go in one frame if user code returns soon, as it mostly does, and the next call of the caller finds this
+        child idle.
         """
         await asyncio.sleep(0)
         has_left = await self.driver.left(_SOON_S)

@@ -334,7 +334,7 @@ def _telling(caller: Context, call: ToolCall) -> Iterator[None]:
         check_caller(caller, error)
         raise _nested_error(call.error or error) from error
     except BaseException:
-        call.finish(Cancelled("its caller reads no more values, or is over"))
+        call.finish(Cancelled("the caller reads no more values, or its invocation is over"))
         raise
     call.finish(None)
 
