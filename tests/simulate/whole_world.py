@@ -13,6 +13,7 @@ from typing import Any
 
 from invoker.core.steps import Close
 from invoker.errors import Cancelled, InvocationError, ShuttingDown
+from invoker.execution.placement import Run
 from invoker.execution.whole import Whole
 from invoker.protocols.riff.session import RiffSession
 from tests.simulate import verdict
@@ -88,6 +89,8 @@ class _Turn:
     Attributes:
         busy: Whose user code it is in.
     """
+
+    run = Run.THREAD
 
     def __init__(self) -> None:
         self.busy: Any = None
