@@ -13,6 +13,7 @@ another fork does what that one has left. Of tests that pass, only the time is r
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -148,7 +149,8 @@ class Pool:
         if said is None:
             piece = () if self._is_over[0] else self._pieces.take()
             worker.given.extend(piece)
-            worker.pipe.send([*piece])
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which is heard next
+                worker.pipe.send([*piece])
             return
         index, reports = said
         assert worker.given.popleft() == index, "a fork runs its tests in the order in which they were given"
