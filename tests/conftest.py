@@ -148,6 +148,19 @@ def _limit(seconds: float) -> pytest.MarkDecorator:
     return pytest.mark.timeout(seconds)
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """pytest's own; modules that a test has written there and imported are forgotten, since another test may have their
+    names.
+    """
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is not None and Path(file).is_relative_to(tmp_path):
+            del sys.modules[name]
+
+
 @pytest.fixture(scope="session")
 def slow() -> float:
     """The factor for limits that a test sets itself."""

@@ -69,7 +69,10 @@ class Adapted(Specialised):
         made = _returned(getattr(self.codec, "hinted", self.codec.decode))
         if is_any(made) or made == type_:
             return True
-        return isinstance(made, type) and isinstance(type_, type) and issubclass(made, type_)
+        try:
+            return isinstance(made, type) and isinstance(type_, type) and issubclass(made, type_)
+        except TypeError:  # `type_` is a TypedDict, or a protocol that cannot be checked at run time
+            return False
 
     def decoder(self, media_type: MediaType, type_: Any, where: Place) -> Decode:
         """A closure that calls the codec's ``decode``."""

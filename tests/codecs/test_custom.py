@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypedDict
 
 import pytest
 
@@ -45,6 +45,30 @@ class Rows:
 
     def can_encode(self, value: Any) -> bool:
         return isinstance(value, list)
+
+
+class Keyed(TypedDict):
+    """A class that no other is a subclass of."""
+
+    a: int
+
+
+class Sized(Protocol):
+    """A class that cannot be asked at run time."""
+
+    def size(self) -> int:
+        """A number."""
+
+
+@pytest.mark.parametrize(("type_", "is_claimed"), [(list, True), (dict, False), (Keyed, False), (Sized, False)])
+def test_a_codec_claims_what_its_decode_returns(type_: Any, is_claimed: bool) -> None:
+    """Whatever class it is asked for; some refuse to be compared."""
+
+    class Listing:
+        def decode(self, message: Message[bytes], type_: Any) -> list:  # type: ignore[type-arg]
+            return [message, type_]
+
+    assert custom.Adapted(Listing(), (ROWS,)).claims(type_) is is_claimed
 
 
 def test_RT75_R090_a_registered_codec_works_both_ways() -> None:
