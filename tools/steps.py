@@ -40,6 +40,32 @@ _AGENT_TESTS = (
     "tests/e2e/test_toolbridge_frames.py",
 )
 
+# Tests of code that makes or reads messages with the protobuf library, or uses their descriptors; and for each protocol
+# with messages, some tests over real sockets. All other code only passes such messages on. After that, tests of code
+# that inspects functions, which depends on the version of Python.
+_SECOND_TESTS = (
+    "tests/author",
+    "tests/protocols/binding",
+    "tests/codecs/anyvalue",
+    "tests/codecs/test_checkpoint.py",
+    "tests/tensors/test_checkpoint.py",
+    "tests/protocols/typed",
+    "tests/protocols/*/test_session*.py",
+    "tests/protocols/*/test_wire.py",
+    "tests/protocols/*/test_reading.py",
+    "tests/protocols/federated/test_golden.py",
+    "tests/protocols/evergreen/action_engine/test_*.py",
+    "tests/server/endpoints/test_reflection.py",
+    "tests/server/endpoints/test_health.py",
+    "tests/golden",
+    "tests/test_proto_drift.py",
+    "tests/e2e/test_call.py",
+    "tests/e2e/test_evergreen_client.py",
+    "tests/e2e/test_tools.py",
+    "tests/protocols/federated/service/test_rounds.py",
+    "tests/e2e/test_error_detail.py",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -70,6 +96,12 @@ def _pytest(environment: str) -> tuple[str, ...]:
     return (str(Path(environment).parent / "bin" / "python"), "-m", "pytest", "--quiet")
 
 
+def _tests(*patterns: str) -> tuple[str, ...]:
+    """The files and folders that match; a pattern without a match is passed on, so that pytest refuses it."""
+    found = ((path.relative_to(ROOT) for path in sorted(ROOT.glob(one))) for one in patterns)
+    return tuple(name for one, paths in zip(patterns, found, strict=True) for name in list(map(str, paths)) or [one])
+
+
 # The command before the paths of the test files with Hypothesis properties.
 _EXPLORE = """INVOKER_TEST_EXPLORE=20 exec "$0" -m pytest "$@" $(grep -rl --include='*.py' '^ *@given' tests)"""
 _IN_CONFORMANCE = 'cd conformance && exec "$0" --config setup.cfg --no-logo --cache-dir ../.import_linter_cache'
@@ -90,11 +122,12 @@ STEPS = {
     "trace": Step("does each MUST of docs/reference have a test?", (_module("tests.trace"),)),
     "tests": Step("run all tests, the slow ones too", (_module("pytest"),), _MANY),
     "second": Step(
-        f"run all tests with protobuf 6, on Python {SECOND_PYTHON} if there is one",
+        f"run what protobuf and Python matter to with protobuf 6, on Python {SECOND_PYTHON} if there is one",
         (_pytest(SECOND),),
-        _MANY,
+        (*_SIDE_BY_SIDE, *_tests(*_SECOND_TESTS)),
         (SECOND,),
     ),
+    "second-whole": Step("run all tests in the environment of `second`", (_pytest(SECOND),), _MANY, (SECOND,)),
     "agents": Step(
         "run the tests of agents, which need DSPy, and of DataFrames, which need pandas",
         (_pytest(AGENTS),),
@@ -127,9 +160,9 @@ STEPS = {
     "lock": Step("write the lock files anew with the newest releases", ((".ci/lock",),), ("--upgrade",)),
 }
 STATIC = ("types", "imports", "lint", "format", "docs", "trace", "proto")
-CHECK = ("tests", "second", "conformance", "deletable", *STATIC, "fuzz", "simulate", "agents")
-CI = ("tests", "second", "interop", "image", "dist", *CHECK)
+CHECK = ("tests", "conformance", "deletable", *STATIC, "fuzz", "simulate", "agents", "second")
+CI = ("tests", "interop", "image", "dist", *CHECK)
 EXPLORING = ("explore", "fuzz-explore", "simulate-explore")
 """The steps with random choices; CI uses fixed seeds, so that it fails only because of a change."""
-NIGHTLY = (*CI, *EXPLORING)
+NIGHTLY = (*CI[:-1], "second-whole", *EXPLORING)
 PLANS = {"static": STATIC, "check": CHECK, "ci": CI, "nightly": NIGHTLY}
