@@ -17,6 +17,7 @@ from invoker.codecs.chunks import Terms
 from invoker.errors import ConfigError, StartupError
 from invoker.protocols.federated.service.attach import FederatedService
 from invoker.server.table import TABLE
+from tests.conftest import SLOW
 from tests.protocols.federated.service.conftest import Serve, coordinator_of
 from tests.protocols.federated.service.devices import Device, rounds
 
@@ -51,7 +52,7 @@ async def test_F138_a_device_that_announces_a_large_report_and_stalls_holds_up_n
     serve: Serve, driver: str, level: int
 ) -> None:
     """Ten announce 60 MiB and send 32 KiB; those of its population and of another report 4 MiB at once."""
-    text = rounds("iris", "rose", aggregate="counted", clients=12, selection_s=0.2).replace(
+    text = rounds("iris", "rose", aggregate="counted", clients=12, selection_s=0.2 * SLOW).replace(
         "min_clients = 12", "min_clients = 1"
     )
     chunks = {"supports_chunked_blob_transfer": True}
