@@ -26,10 +26,12 @@ SECOND_PYTHON = "3.13"
 ONE_AT_A_TIME = ("dist", AGENTS, SECOND)
 
 _SIDE_BY_SIDE = ("-n", "auto", "--dist", "worksteal")
-_MANY = ("--processes", "4")
-"""The number of processes for all tests, which are forks of one: see `tests.forkpool`.
+_MANY = ("-n", "3", "--dist", "worksteal")
+"""The processes for all tests in CI.
 
-Tests wait for most of their time, and two such steps run at a time.
+Half of their time the tests wait for servers and clocks, so two cores run three processes at once. Forks of one process
+(`tests.forkpool`, for `make test`) would do with less of the processor. They are not used here yet: in three whole runs
+each met some test that depends on what ran before it in its process.
 """
 
 # Tests that need heavy libraries, which few users install.

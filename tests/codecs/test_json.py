@@ -213,7 +213,7 @@ def test_a_codec_can_be_used_by_itself() -> None:
 
 
 def test_the_recursion_limit_is_left_alone() -> None:
-    """Depth is msgspec's and Python's business; in a process of its own, since libraries of other tests set the limit."""
+    """Depth is msgspec's and Python's business; seen in a process of its own, since libraries of other tests set it."""
     text = "import sys\nfrom invoker.codecs import JsonCodec\nfrom invoker.message import Message\nJsonCodec()"
     text += ".decode(Message(b'[' * 100 + b']' * 100))\nprint(sys.getrecursionlimit())"
     limit = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout
