@@ -3,8 +3,8 @@
 FN ?= functions.running_mean:running_mean
 VENV ?= .venv
 TESTS ?=
-# Four processes for each core, since tests wait for most of their time; a choice of TESTS runs in one, as a debugger wants it.
-SIDE_BY_SIDE ?= --processes auto
+# Two processes for each core, since tests wait for half of their time; a choice of TESTS runs in one, as a debugger wants it.
+SIDE_BY_SIDE ?= -n $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))') --dist worksteal
 IMAGE ?= stream-invoker
 ENGINE ?= docker podman buildah
 
